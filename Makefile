@@ -71,7 +71,7 @@ mutants: $(READY)  ## small mistakes put into the maths, one at a time: do the t
 	BABELSCOPE_SHARED=/nonexistent $(BIN)/mutmut run $(MUTANTS)
 
 lab-models: $(READY)  ## train the models of the package again from nothing
-	$(BIN)/babelscope lab models --train build/lab --seeds 3 --out src/babelscope/lab/models
+	$(BIN)/python -m babelscope.lab.training.recipe build/lab src/babelscope/lab/models --seeds 3
 
 clean:  ## remove .venv and runs
 	rm -rf $(VENV) runs

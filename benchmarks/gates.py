@@ -75,8 +75,8 @@ def on_outputs(arguments: argparse.Namespace) -> None:
     """Print how often the gate decides how, on outputs of two real systems."""
     settings = GateSettings(margin=arguments.margin)
     gate = open_and_decide(
-        {"spec": f"file:{arguments.old}"},
-        {"spec": f"file:{arguments.new}"},
+        f"file:{arguments.old}",
+        f"file:{arguments.new}",
         [f"sources:{arguments.source}"],
         GateFile(gate=settings),
         languages=(arguments.source_language, arguments.target_language),

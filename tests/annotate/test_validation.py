@@ -252,7 +252,7 @@ def test_undecided_genders_are_counted_both_ways(babelscope: Babelscope) -> None
     found = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched")
     values = {row["undecided_as"]: row["value"] for row in found if row["name"] == "agreement"}
     assert values == {"wrong": 1, "right": pytest.approx(2 / 3)}
-    paper = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched", "--protocol", "paper")
+    paper = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched", "--set", "protocol=paper")
     assert [row["undecided_as"] for row in paper] == ["right"]
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
 import pytest
 
 from babelscope import likelihood, load
-from babelscope.cli.judging import named_system
+from babelscope.runs.execute import run_method
+from babelscope.systems.registry import split_name
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
@@ -88,7 +90,7 @@ def test_a_package_that_fails_is_told_in_a_sentence(babelscope: Babelscope) -> N
     ],
 )
 def test_a_system_can_be_named(text: str, name: str, spec: str) -> None:
-    assert named_system(text) == {"spec": spec, **({"name": name} if name else {})}
+    assert split_name(text) == (name, spec)
 
 
 def test_rows_have_the_name_of_a_system(babelscope: Babelscope, tmp_path: Path) -> None:
@@ -97,6 +99,30 @@ def test_rows_have_the_name_of_a_system(babelscope: Babelscope, tmp_path: Path) 
     rows = babelscope(*asked).rows
     assert {row["system"] for row in rows} == {"old", "new"}
     assert "old" in {row.get("system") for row in babelscope(*asked, "--out", "run").rows}
+
+
+def test_a_name_is_taken_wherever_a_system_is_named(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("a\nb\n")
+    (tmp_path / "out").write_text("ab\nba\n")
+    (tmp_path / "t.tsv").write_text("a\tab\n")
+    for command in ("translate in", "score in --target out"):
+        asked = (command, "--json", "--system", "old=toy:1", "--system", "new=toy:2")
+        assert {row["system"] for row in babelscope(*asked).rows if "system" in row} == {"old", "new"}
+    assert {row["system"] for row in babelscope("doctor old=toy:1 --json").rows} == {"old"}
+    found = babelscope("check old=toy:1 --text in --source-language en --target-language de --json")
+    assert found.rows[0]["system"] == "old", found.err
+    study = (
+        "[[systems]]\nspec = 'old=toy:1'\n[[tests]]\nspec = 'tsv:t.tsv'\n[[methods]]\nname = 'likelihood'\n"
+    )
+    (tmp_path / "study.toml").write_text(study)
+    assert {row["system"] for row in babelscope("run study.toml --no-report --json").rows} == {"old"}
+    (tmp_path / "twice.toml").write_text(study.replace("spec = 'old", "name = 'new'\nspec = 'old"))
+    assert "two names for one system" in babelscope("run twice.toml").err
+    with contextlib.chdir(tmp_path):
+        rows = run_method("likelihood", ["old=toy:1", "toy:2"], "tsv:t.tsv").rows
+    assert {row.labels["system"] for row in rows} == {"old", "toy:2"}
+    twice = babelscope("score in --target out --system a=toy:1 --system a=toy:2")
+    assert (twice.code, "two systems are called a" in twice.err) == (2, True)
 
 
 def test_likelihood_says_what_the_library_says(babelscope: Babelscope, tmp_path: Path) -> None:

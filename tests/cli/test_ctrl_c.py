@@ -126,7 +126,6 @@ demo --n 10 --out run @ runs.study:run_study
 lab train --source a.en --target a.de --out run @ lab.training.train:train
 lab train --teacher one --source a.en --out run @ lab.training.distillation:distill
 lab prepare --source a.en --target a.de --forward one --out run @ lab.training.augmenting:augment
-lab models --train run --out two @ lab.training.recipe:make_models
 lab locality --out run --set quick=yes @ lab.experiments.locality:locality
 """,
     "study": "run study.toml --no-report @ JUDGE",

@@ -131,8 +131,7 @@ h lab locality
 t lab corpus --n 200 --out corpus --stats
 t lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 t lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
-t lab prepare --source corpus/corpus.en --target corpus/corpus.de --forward trained --beam 1 --out augmented
-t lab models
+t lab prepare --source corpus/corpus.en --target corpus/corpus.de --forward trained --set beam=1 --out augmented
 t lab evaluate --system lab:student --n 10
 """.strip().split("\n")
 

@@ -125,7 +125,7 @@ def wrong_tests() -> Iterator[list[str]]:
 def with_rejudge() -> Iterator[list[str]]:
     """Each judging command with a finished run, and what would have an effect on systems only."""
     for command, method in JUDGING.items():
-        pairs = ["--machine-references"] if MinimalPair in method.items else []
+        pairs = ["--machine-references"] if method.items == (MinimalPair,) else []
         roles = [f"--{role}" for role in method.requires if role != "system"]
         for option in ("--tests x", "--system x", "--set prompt=x", "--set seed_group=x", "--no-cache"):
             yield [*command.split(), "--rejudge", "folder", *option.split()]
@@ -141,7 +141,7 @@ CUES = "make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.j
 # What is contradictory or without effect -> a part of what is said.
 TOLD = {
     f"{CONTRAST} --system scores:scores --score total": "score has no effect on scores",
-    f"{CONTRAST} --system scores:scores --beam 3": "--beam has no effect on scores:scores",
+    f"{CONTRAST} --system scores:scores --beam 3": "the beam size has no effect on scores:scores",
     f"{CONTRAST} --system toy:1 --set without_variants=correct": "?empty=yes",
     f"{CONTRAST} --system toy:1 --table paper --json": "--table has no effect with --json",
     f"{CONTRAST} --system toy:1 --format latex --json": "--format is given 2 times",
@@ -158,15 +158,15 @@ TOLD = {
     f"{CONDITION} --tests cued.jsonl --system toy:1 --target de": "target has no effect with --judge evaluator",
     f"{CONDITION} --tests translated.jsonl --system toy:1": "1 of 1 items have a translation",
     f"{CONDITION} --tests translated.jsonl --system file:one.txt": "1 of 1 items have a translation",
-    f"{CONDITION} --tests translated.jsonl --system items:translations --beam 3": "--beam has no effect",
-    f"{CONDITION} --tests cued.jsonl --system file:one.txt --beam 3": "--beam has no effect",
+    f"{CONDITION} --tests translated.jsonl --system items:translations --set beam=3": "the beam size has no effect",
+    f"{CONDITION} --tests cued.jsonl --system file:one.txt --set beam=3": "the beam size has no effect",
     f"{CONDITION} --tests cued.jsonl": "condition needs --system",
     "condition --tests cued.jsonl --system toy:1": "condition needs evaluator",
     "condition --tests cued.jsonl --system toy:1 --evaluator scores:scores": "that translates now",
-    "challenge --tests sentences.jsonl --system file:one.txt --beam 3": "--beam has no effect",
+    "challenge --tests sentences.jsonl --system file:one.txt --set beam=3": "the beam size has no effect",
     "challenge --tests sentences.jsonl --system toy:1 --set target_language=de": "without target_parser",
-    "translate a.en --system file:a.de --beam 3": "--beam has no effect",
-    "translate a.en --system cmd:cat --beam 3": "--beam has no effect",
+    "translate a.en --system file:a.de --beam 3": "the beam size has no effect",
+    "translate a.en --system cmd:cat --beam 3": "the beam size has no effect",
     "translate a.en --system toy:1 --beam 2 --n 3": "has no 3 best",
     "translate a.en --system toy:1 --to a.en": "a.en",
     "score --system toy:1 a.en --target one.txt": "equally many",
@@ -209,7 +209,7 @@ TOLD = {
     f"{ALIGNED} --set language=de": "--set language has no effect",
     f"{CUES} --model x": "either --model",
     f"{CUES} --protocol paper --set share=0.3": "no effect",
-    "make machine-references --tests pairs.jsonl --system file:one.txt --to out --beam 3": "--beam has no effect",
+    "make machine-references --tests pairs.jsonl --system file:one.txt --to out --set beam=3": "has no effect on",
     "flow --source a.en --target a.de --words words.json --svg out": "needs --distilled",
     "flow --source a.en --target a.de --words words.json --student a.de": "0 --distilled",
 }
@@ -312,6 +312,6 @@ def test_without_a_network_a_sentence_says_so(babelscope: Babelscope, line: str)
 def test_what_is_asked_for_is_done(babelscope: Babelscope) -> None:
     asked = ["condition", "--tests", "translated.jsonl", "--evaluator", "toy:2", "--json"]
     assert babelscope(*asked, "--system", "items:translations").code == 0
-    assert babelscope(*asked, "--system", "toy:1", "--translations", "system", "--beam", "3").code == 0
+    assert babelscope(*asked, "--system", "toy:1", "--translations", "system", "--set", "beam=3").code == 0
     assert babelscope(*asked, "--system", "toy:1", "--translations", "given").code == 0
     assert babelscope("translate --system file:a.de a.en --json --json").code == 0

@@ -51,7 +51,7 @@ def test_a_run_is_judged_again_without_its_files(babelscope: Babelscope, tmp_pat
         == ran.rows[0]["signature"]
     )
     assert again.rows[0]["signature"] != ran.rows[0]["signature"]
-    refused = babelscope("condition --judge winomt --rejudge run --beam 2")
+    refused = babelscope("condition --judge winomt --rejudge run --set beam=2")
     assert "beam cannot be changed after a run" in refused.err
 
 
@@ -153,7 +153,7 @@ def test_the_published_agreement(babelscope: Babelscope, shared: Path) -> None:
     people = [str(data / "human-validation" / "mucow" / f"en-de.annotator{n}.jsonl") for n in (1, 2)]
     log = str(data / "mucow" / "pattern-matching-log" / "en-de.ensemble.jsonl")
     command = ("agreement --task mucow", *people, "--patterns", log, "--json")
-    published = babelscope(*command, "--protocol", "paper").rows[-1]
+    published = babelscope(*command, "--set", "protocol=paper").rows[-1]
     assert (published["agreed"], published["covered"], published["judgments"]) == (14, 908, 192)
     assert round(100 * published["value"], 1) == 83.8
     sound = babelscope(*command).rows[-1]

@@ -250,6 +250,14 @@ def listed(text: str) -> dict[str, str]:
     return found
 
 
+def test_settings_are_described_whole(babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    shown = " ".join(babelscope("contrast", "--help").out.split())
+    assert "ties <half|correct|wrong> Credit for a tie" in shown
+    assert "`auto`: if there are 1-bests, and the analysis of a language with detectors is installed" in shown
+    assert "corrected for the number of rates (Holm). [default: 0.05]" in shown
+
+
 @pytest.mark.parametrize("path", groups())
 def test_every_summary_is_whole_at_80_columns(
     babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]

@@ -72,7 +72,7 @@ make pairs --list-types
 systems
 data list
 data show distil-lingeval --json
-lab models
+data list
 lab corpus --n 3 --stats
 --version
 --help

@@ -79,7 +79,7 @@ def test_what_checks_need(babelscope: Babelscope, tmp_path: Path) -> None:
         (["--margin", "much"], "--margin must be a share"),
         (["--margin", "120%"], "--margin must be a share"),
         (["--n", "5"], "name a --pool"),
-        (["--power", "1"], "--power must be between 0 and 1"),
+        (["--set", "power=1"], "--set power must be between 0 and 1"),
         (["--gate", "FILE"], "is not what `babelscope gate --format json` prints"),
     ],
 )

@@ -23,18 +23,27 @@ from babelscope.util.errors import SystemFailure
 from tests.support.models import toy_network
 
 
-@given(seed=st.integers(0, 2**31), rows=st.integers(1, 9), heads=st.integers(1, 3), width=st.integers(1, 40))
-def test_attention_is_that_of_torch(seed: int, rows: int, heads: int, width: int) -> None:
+@given(
+    seed=st.integers(0, 2**31),
+    rows=st.integers(1, 9),
+    heads=st.integers(1, 3),
+    width=st.integers(1, 40),
+    farthest=st.integers(0, 6),
+)
+def test_attention_is_that_of_torch(seed: int, rows: int, heads: int, width: int, farthest: int) -> None:
     random = np.random.default_rng(seed)
     queries = random.normal(0, 3, (rows, 2, heads, width)).astype(np.float32)
     table = random.normal(0, 3, (20, 2, heads, width)).astype(np.float32)
     paths = random.integers(0, 20, (7, 5))
     chosen, lengths = random.integers(0, 7, rows), random.integers(1, 6, rows)
+    distances = random.normal(0, 2, (heads, 2 * farthest + 1 if farthest else 0)).astype(np.float32)
     mixed = np.full((rows, heads, width), np.nan, dtype=np.float32)
-    kernels.attend(queries, table, paths, chosen, lengths, mixed)
+    kernels.attend(queries, table, paths, chosen, lengths, distances, mixed)
     for row in range(rows):
         keys, values = torch.from_numpy(table[paths[chosen[row], : lengths[row]]]).permute(1, 2, 0, 3)
-        seen = F.scaled_dot_product_attention(torch.from_numpy(queries[row, 0])[:, None], keys, values)
+        before = np.maximum(np.arange(lengths[row]) - lengths[row] + 1 + farthest, 0)
+        bias = torch.from_numpy(distances[:, None, before]) if farthest else None
+        seen = F.scaled_dot_product_attention(torch.from_numpy(queries[row, 0])[:, None], keys, values, bias)
         assert np.allclose(mixed[row], seen[:, 0], atol=1e-5)
 
 
@@ -44,7 +53,8 @@ def test_nan_is_not_lost_in_attention(length: int) -> None:
     table[0, 0, :, 5] = math.nan  # of one key, the values are numbers
     mixed = np.zeros((1, 2, 32), dtype=np.float32)
     queries = np.ones((1, 1, 2, 32), dtype=np.float32)
-    kernels.attend(queries, table, np.arange(20)[None], np.zeros(1, dtype=int), np.array([length]), mixed)
+    path, none = np.arange(20)[None], np.zeros((2, 0), dtype=np.float32)
+    kernels.attend(queries, table, path, np.zeros(1, dtype=int), np.array([length]), none, mixed)
     assert np.isnan(mixed).all()
 
 

@@ -89,7 +89,6 @@ systems --json
 data list --json
 data show mucow --json
 data get x
-lab models
 lab corpus --n 3 --seed 1 --stats --json
 --version
 --help

@@ -278,7 +278,7 @@ CASES: dict[str, list[str]] = {
         "agreement --task winomt winomt.one.jsonl winomt.two.jsonl --verdicts w --set weights=annotated --json",
         "condition --judge mucow --tests mucow:senses?all=yes --system senses.de=file:senses.de?format=auto --lemmatize de --out m --json",
         "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m --json",
-        "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m --protocol paper --json",
+        "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m --set protocol=paper --json",
         "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --verdicts m --json",
     ],
     "people/answers": [

@@ -140,15 +140,13 @@ lab locality --out local --set quick=yes --set model=sine --set model=learned --
 lab corpus --n 200 --out corpus
 lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
-2 lab train --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --beam 1
-lab prepare --source corpus/corpus.en --target corpus/corpus.de --forward trained --out augmented --beam 1
-lab models
-lab models --help
+2 lab train --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --set beam=1
+lab prepare --source corpus/corpus.en --target corpus/corpus.de --forward trained --out augmented --set beam=1
 lab evaluate --system lab:student --n 10
 """.strip().split("\n")
 """In their order: some read what others wrote; a number is the exit code, if it is not 0.
 
-`lab models --train` takes hours, and is called for its help only. `lab train --teacher` ends where its
+`lab train --teacher` ends where its
 teacher, which was hardly trained, has given no translation that was finished.
 """
 

@@ -106,4 +106,4 @@ def test_a_command_is_broken_as_a_shell_reads_it():
     assert all(len(line) <= 60 for line in drawn)
     joined = "\n".join(drawn).replace("\\\n", "").removeprefix("   $ ")
     assert joined.split() == command.split()
-    assert draw_command("babelscope lab models", 80) == ["   $ babelscope lab models"]
+    assert draw_command("babelscope data list", 80) == ["   $ babelscope data list"]

@@ -64,14 +64,14 @@ def agreement(
         list[str] | None,
         option("Score the translations by this metric; repeatable.", metavar="METRIC"),
     ] = None,
-    tokenize: Annotated[str, option(ABOUT_TOKENIZERS, metavar="TOKENIZER")] = "",
+    tokenize: Annotated[str, setting(ABOUT_TOKENIZERS)] = "",
     field: Annotated[
         str | None,
         setting("Field of the scores. [default: score; of lists top_kqrg]"),
     ] = None,
     protocol: Annotated[
         Protocol,
-        option("paper: as table 2 of the conditioning paper, with both of its flaws on MuCoW."),
+        setting("paper: as table 2 of the conditioning paper, with both of its flaws on MuCoW."),
     ] = "checked",
     weights: Annotated[
         Literal["tests", "annotated"],

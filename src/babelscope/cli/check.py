@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import AsJson, Cache, Form, Seed, ToFile, as_line, folder_option, output, places_of
-from babelscope.cli.judging import named_system
 from babelscope.cli.shell import answers_kept, telling_what_is_kept, work_kept_in
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_folder, check_outputs
@@ -16,7 +15,9 @@ from babelscope.util.terminal import terminal_width
 
 
 def check(
-    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="A system, see `babelscope systems`.")],
+    system: Annotated[
+        str, typer.Argument(metavar="[NAME=]SYSTEM", help="A system, see `babelscope systems`.")
+    ],
     source_language: Annotated[str, typer.Option(metavar="CODE", help="Of the sources: en.")] = "",
     target_language: Annotated[str, typer.Option(metavar="CODE", help="Of the translations: es.")] = "",
     text: Annotated[
@@ -47,7 +48,7 @@ def check(
     from babelscope.decide.card import Budget, make_card
     from babelscope.decide.show import card_json, card_lines
     from babelscope.systems.cache import forget_unfinished, with_store
-    from babelscope.systems.registry import open_system
+    from babelscope.systems.registry import open_system, split_name
     from babelscope.testsets import load
 
     check_outputs({"--to": to}, folder=out, inputs=[system, *(tests or ()), *([text] if text else ())])
@@ -61,12 +62,13 @@ def check(
     loaded = {each.name: each for each in map(load, specs)}
     with telling_what_is_kept(answers_kept(cache) if out is None else work_kept_in(out)):
         card = make_card(
-            with_store(open_system(named_system(system)["spec"]), cache),
+            with_store(open_system(system), cache),
             loaded,
             languages=(source_language, target_language),
             budget=Budget(budget_calls, minutes),
             seed=seed,
             out=out,
+            name=split_name(system)[0],
         )
         forget_unfinished()
     with output(to, Form.JSON if as_json else Form.TEXT) as write:

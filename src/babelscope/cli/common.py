@@ -55,7 +55,11 @@ def folder_option(help: str, **more: Any) -> Any:
 
 Systems = Annotated[
     list[str],
-    typer.Option("--system", metavar="SYSTEM", help="A system (see `babelscope systems`); repeatable."),
+    typer.Option(
+        "--system",
+        metavar="[NAME=]SYSTEM",
+        help="A system (see `babelscope systems`), optionally named; repeatable.",
+    ),
 ]
 OfWorld = Annotated[str, typer.Option(metavar="NAME", help="World of the lab: easy, hard or clean.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
@@ -114,21 +118,20 @@ def open_systems(
     from babelscope.systems.cache import with_store
     from babelscope.systems.registry import open_system, require
 
-    opened = systems_by_name(open_system(spec) for spec in specs)
-    found = {name: with_store(system, cache) for name, system in opened.items()}
+    found = systems_by_name(specs, lambda spec: with_store(open_system(spec), cache))
     for system in found.values() if needed else ():
         require(system, *needed, what_for=what_for)
     return found
 
 
 def check_beam(specs: Iterable[str]) -> None:
-    """Refuse --beam if no system has a beam that can be set."""
+    """Refuse a beam size if no system has a beam that can be set."""
     from babelscope.systems.registry import find_scheme
 
     named = list(specs)
     if not any(find_scheme(spec).beam for spec in named):
         raise BabelscopeError(
-            f"--beam has no effect on {', '.join(named)}: stored translations, or a program or server "
+            f"the beam size has no effect on {', '.join(named)}: stored translations, or a program or server "
             f"with its own settings"
         )
 

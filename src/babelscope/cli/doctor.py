@@ -14,7 +14,9 @@ _MOST = 8
 
 
 def doctor(
-    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="A system, see `babelscope systems`.")],
+    system: Annotated[
+        str, typer.Argument(metavar="[NAME=]SYSTEM", help="A system, see `babelscope systems`.")
+    ],
     source: Annotated[Path | None, file_option("Sources of its language; else sentences of several.")] = None,
     target: Annotated[Path | None, file_option("Their translations, to see how probable they are.")] = None,
     as_json: AsJson = False,
@@ -24,6 +26,7 @@ def doctor(
     The first 8 lines of the files are used. The exit code is 1 if something is wrong.
     """
     from babelscope.systems.doctor import doctor as examine
+    from babelscope.systems.registry import split_name
     from babelscope.util.text import read_lines, require_equal_counts
 
     if target and not source:
@@ -32,12 +35,12 @@ def doctor(
     targets = read_lines(target) if target else []
     if source and target:
         require_equal_counts({str(source): len(sources), str(target): len(targets)})
-    faults = 0
-    for found in examine(system, sources[:_MOST], targets[:_MOST]):
+    faults, (name, spec) = 0, split_name(system)
+    for found in examine(spec, sources[:_MOST], targets[:_MOST]):
         faults += found.state == "fault"
         told = found.fault or found.skipped or found.detail
         if as_json:
-            print_json({"name": found.check, "state": found.state, "text": told, "system": system})
+            print_json({"name": found.check, "state": found.state, "text": told, "system": name or spec})
         else:
             print(paragraph(f"{found.state:<8}{found.check}{': ' if told else ''}{told}", " " * 8))
     if faults:

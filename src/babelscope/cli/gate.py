@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 import typer
 
 from babelscope.cli.common import Cache, Form, Seed, ToFile, as_line, output
-from babelscope.cli.judging import named_system
 from babelscope.cli.shell import answers_kept, telling_what_is_kept, typed_options
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_outputs
@@ -72,8 +71,8 @@ def gate(
     typed = typed_options(context)
     with telling_what_is_kept(answers_kept(cache)):
         found = open_and_decide(
-            named_system(old),
-            named_system(new),
+            old,
+            new,
             specs,
             file.with_settings({name: value for name, value in given.items() if value is not None}),
             languages=(source_language, target_language),

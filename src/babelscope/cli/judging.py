@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -115,7 +114,6 @@ _PARAMETERS = {each.name: each for each in inspect.signature(Shared, eval_str=Tr
 _FIRST = ("system", "tests", "registry", "machine_references")
 _OF_SYSTEMS = ("tests", "registry", "system", "prompt", "machine_references", "seed_group", "cache")
 """Options without effect on a finished run."""
-_NAMED = re.compile(r"([^:?]+?)=([a-z][a-z0-9]*:.*)", re.DOTALL)
 
 
 def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
@@ -142,7 +140,9 @@ def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
         "machine_references": MinimalPair in first.items,
         "segments": hasattr(first, "segments"),
     }
-    shared = [name for name in _PARAMETERS if offered.get(name, True)]
+    shared = {name: each for name, each in _PARAMETERS.items() if offered.get(name, True)}
+    if first.items != (MinimalPair,) and "machine_references" in shared:
+        shared["machine_references"] = _as_setting(shared["machine_references"])
     roles = dict.fromkeys(role for each in methods.values() for role in each.requires if role != "system")
     own = _parameters([first, *baselines])
     if clash := {*own, *roles} & set(_PARAMETERS):
@@ -150,16 +150,21 @@ def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             _keyword("context", typer.Context, None),
-            *(_PARAMETERS[name] for name in shared if name in _FIRST),
+            *(each for name, each in shared.items() if name in _FIRST),
             *map(_role_parameter, roles),
             *([_judge_parameter(judges)] if baselines else []),
             *own.values(),
-            *(_PARAMETERS[name] for name in shared if name not in _FIRST),
+            *(each for name, each in shared.items() if name not in _FIRST),
         ]
     )
     _, *about = (inspect.getdoc(first) or "").split("\n\n")
     run.__doc__ = "\n\n".join(about[:2])  # the question, and what is done
     return run
+
+
+def _as_setting(parameter: inspect.Parameter) -> inspect.Parameter:
+    kind, info = get_args(parameter.annotation)
+    return parameter.replace(annotation=Annotated[kind, typer.Option(help=info.help, hidden=True)])
 
 
 def _role_parameter(role: str) -> inspect.Parameter:
@@ -220,12 +225,6 @@ def _parameter(name: str, classes: Sequence[type[MethodSettings]]) -> inspect.Pa
 
 def _keyword(name: str, kind: Any, default: Any = None) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-def named_system(text: str) -> dict[str, str]:
-    """`NAME=SPEC` or `SPEC` as an entry of a study."""
-    found = _NAMED.fullmatch(text)
-    return {"name": found[1], "spec": found[2]} if found else {"spec": text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +322,7 @@ class _Judging:
         """The systems of the study, with the prompts of --set prompt where they take any."""
         from babelscope.systems.registry import takes_prompts
 
-        systems: list[dict[str, Any]] = [dict(named_system(each)) for each in self.options.system or ()]
+        systems: list[dict[str, Any]] = [{"spec": each} for each in self.options.system or ()]
         asked = [each for each in systems if self.options.prompt and takes_prompts(each["spec"])]
         for each in asked:
             each["prompt"] = self.options.prompt

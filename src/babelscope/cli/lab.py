@@ -213,7 +213,7 @@ def train(
         Path | None,
         folder_option("Train on this model's translations of the sources (sequence-level distillation)."),
     ] = None,
-    beam: Annotated[int, option("The teacher's beam size.", min=1)] = 5,
+    beam: Annotated[int, setting("The teacher's beam size.", min=1)] = 5,
     dev_source: Annotated[Path | None, file_option("Development sources. [default: held out]")] = None,
     dev_target: Annotated[Path | None, file_option("Their translations. [default: the teacher's]")] = None,
     shape: Annotated[
@@ -356,43 +356,6 @@ def _print_model(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
         f"{card['tokens_per_second']:,.0f} tokens/s{shared}"
     )
     print(paragraph(told))
-
-
-@app.command("models")
-def models(
-    context: typer.Context,
-    as_json: AsJson = False,
-    train: Annotated[Path | None, folder_option("Train the models in this folder, two at a time.")] = None,
-    out: Annotated[Path | None, folder_option("With --train: folder of the packed models.")] = None,
-    seeds: Annotated[int, setting("With --train: seeds per kind of model.", min=1)] = 1,
-    world: OfWorld = "easy",
-) -> None:
-    """List the models of the package, or train them again. Rerun to resume."""
-    from babelscope.lab.shipped import model_names, read_card
-
-    lists = None if train else "--train"
-    refuse_unused(
-        context, {"out": lists, "seeds": lists, "world": lists, "as_json": "the list" if train else None}
-    )
-    if train is not None:
-        from babelscope.lab.grammar.worlds import find_world
-        from babelscope.lab.training.recipe import make_models
-
-        if out is None:
-            raise BabelscopeError("--train needs --out FOLDER for the packed models")
-        with telling_what_is_kept(work_kept_in(train)):
-            make_models(train, out, seeds=range(1, seeds + 1), world=find_world(world))
-        return
-    for name in model_names():
-        known = read_card(name)
-        row = {"name": name, "system": f"lab:{name}"} | {
-            key: known[key] for key in ("shape", "parameters", "label_smoothing", "seed", "dev_loss")
-        }
-        if as_json:
-            print_json(row)
-        else:
-            smoothing = f"label smoothing {row['label_smoothing']:g}"
-            print(f"{row['system']:<20}{row['shape']:<14}{row['parameters']:>9,} parameters  {smoothing}")
 
 
 @app.command("evaluate")

@@ -90,7 +90,7 @@ def prepare(
         setting("Begin sources of machine-made pairs with <FT> or <BT>."),
     ] = False,
     decode: Annotated[Literal["beam", "sample"], setting("Decoding of the models.")] = "beam",
-    beam: Annotated[int, option("Beam size.", min=1)] = 5,
+    beam: Annotated[int, setting("Beam size.", min=1)] = 5,
     threads: Threads = 0,
     device: Device = "cpu",
     seed: Seed = 1,

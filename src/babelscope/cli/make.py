@@ -72,7 +72,7 @@ def machine_references(
         setting("Also report the shift of the discrepancy to this system's translations."),
     ] = None,
     mode: Mode = None,
-    beam: Annotated[int, option("Beam size of the translations.", min=1)] = 5,
+    beam: Annotated[int, setting("Beam size of the translations.", min=1)] = 5,
     seed: Seed = 0,
     as_json: AsJson = False,
     cache: Cache = None,

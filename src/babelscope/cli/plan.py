@@ -17,6 +17,7 @@ from babelscope.cli.common import (
     figures,
     file_option,
     output,
+    setting,
     write_file,
 )
 from babelscope.util.errors import BabelscopeError
@@ -41,7 +42,7 @@ def plan(
         Path | None,
         file_option("What `gate --format json` printed: each check's own share instead of a guess."),
     ] = None,
-    power: Annotated[float, typer.Option(help="The probability of deciding right.")] = 0.8,
+    power: Annotated[float, setting("The probability of deciding right.")] = 0.8,
     pool: Annotated[
         Path | None, file_option("Sentences, one per line: draw those of them that test something.")
     ] = None,
@@ -70,7 +71,7 @@ def plan(
     from babelscope.util.text import parse_json, read_bytes
 
     if not 0 < power < 1:
-        raise BabelscopeError(f"--power must be between 0 and 1, not {power}")
+        raise BabelscopeError(f"--set power must be between 0 and 1, not {power}")
     tolerated = as_share(margin, "--margin")
     seen = as_share(difference, "--difference") if difference else 2 * tolerated
     shares = {"each check": as_share(discordant, "--discordant", zero=True)}

@@ -153,7 +153,7 @@ class ShellCommand(TyperCommand):
             yield f"--set no-{name}"
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options by group, then one line per setting."""
+        """Write the options by group, then the settings."""
         groups: dict[str, list[tuple[str, str]]] = {}
         parameters: list[Any] = self.get_params(ctx)
         for each in parameters:
@@ -170,17 +170,20 @@ class ShellCommand(TyperCommand):
                 formatter.write_dl([(_plain(term), _RANGE.sub("", about)) for term, about in records])
         if self.settings:
             with formatter.section("Settings, as --set NAME=VALUE"):
-                formatter.write_dl(
-                    [
-                        (name, (each.help or "").partition(". ")[0].rstrip("."))
-                        for name, each in self.settings.items()
-                    ]
-                )
+                formatter.write_dl([_described(each, ctx) for each in self.settings.values()])
+
+
+def _described(setting: Any, context: Any) -> tuple[str, str]:
+    """A setting as an option is described: with its values and its default."""
+    setting.hidden = False
+    term, about = setting.get_help_record(context)
+    setting.hidden = True
+    return _plain(term.partition(" / ")[0].removeprefix("--set ")), _RANGE.sub("", about)
 
 
 def _plain(term: str) -> str:
     """An option as help shows it, its metavar shortened."""
-    return re.sub(r" <list\[.*", "", re.sub(r"<(?:int|float)(?: range)?>", "N", term))
+    return re.sub(r" <(?:list\[|str>).*", "", re.sub(r"<(?:int|float)(?: range)?>", "N", term))
 
 
 _RANGE = re.compile(r"; [^];]*[<>]=?[^];]*(?=\])|  \[[^ ]*[<>]=?[^]]*\]")

@@ -100,7 +100,7 @@ def translate(
     ] = "",
     length_penalty: Annotated[float, setting("Exact: rank by log-probability / length ** this power.")] = 0,
     budget_expansions: Annotated[
-        int | None, option("Maximum number of prefixes expanded per source.", min=1)
+        int | None, option("Exact: maximum number of prefixes expanded per source.", min=1)
     ] = None,
     budget_seconds: Annotated[
         float | None,
@@ -114,7 +114,7 @@ def translate(
             metavar="METRIC",
         ),
     ] = None,
-    tokenize: Annotated[str, option(ABOUT_TOKENIZERS, metavar="TOKENIZER")] = "",
+    tokenize: Annotated[str, setting(ABOUT_TOKENIZERS)] = "",
     aggregate: Annotated[
         int,
         setting(

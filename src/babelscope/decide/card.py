@@ -22,6 +22,7 @@ from babelscope.runs.manifest import manifest_of
 from babelscope.stats.intervals import clustered_proportion
 from babelscope.stats.verdicts import error_verdicts
 from babelscope.systems.contract import ask_translate
+from babelscope.systems.registry import names_of
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence, SourceSentence, TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
@@ -102,9 +103,10 @@ def make_card(
     threshold: float = 0.05,
     seed: int = 0,
     out: Path | None = None,
+    name: str = "",
 ) -> Card:
     """Run every method that applies to the system, the languages and the test sets, within the budget."""
-    able = capabilities(system)
+    able, called = capabilities(system), name or names_of([system.name])[system.name]
     tests = {name: with_languages(each, *languages) for name, each in tests.items()}
     notes: list[str] = []
     tests = _within(budget or Budget(), system, tests, seed, notes)
@@ -114,18 +116,18 @@ def make_card(
             f"{system.name} can be asked nothing about these test sets: {'; '.join(untested.values())}"
         )
     chosen = {name: each for name, each in tests.items() if any(name in method.tests for method in methods)}
-    jobs, methods = _jobs(methods, system, chosen, seed, untested)
+    jobs, methods = _jobs(methods, {called: system}, chosen, seed, untested)
     chunk = chunk_size(methods, [system], list(chosen.values()))
     manifest = manifest_of(
         "check",
-        config_of(methods, {system.name: system}, chosen, seed=seed, chunk=chunk),
+        config_of(methods, {called: system}, chosen, seed=seed, chunk=chunk),
         methods,
         jobs,
-        {"systems": {system.name: system.name}, "tests": {name: name for name in chosen}},
+        {"systems": {called: system.name}, "tests": {name: name for name in chosen}},
     )
     result = execute(jobs, manifest, out)
     return Card(
-        system.name,
+        called,
         [CAPABILITIES[each] for each in CAPABILITIES if each in able],
         _grades(result, methods, threshold),
         untested | _idle(result, methods),
@@ -201,7 +203,7 @@ def _methods(
 
 def _jobs(
     methods: Sequence[Method],
-    system: System,
+    systems: Mapping[str, System],
     tests: Mapping[str, TestSet],
     seed: int,
     untested: dict[str, str],
@@ -210,7 +212,7 @@ def _jobs(
     usable = []
     for method in methods:
         try:
-            make_jobs([method], {system.name: system}, {name: tests[name] for name in method.tests}, seed)
+            make_jobs([method], systems, {name: tests[name] for name in method.tests}, seed)
         except BabelscopeError as error:
             untested[method.label] = str(error)
             continue
@@ -218,7 +220,7 @@ def _jobs(
     if not usable:
         raise BabelscopeError("; ".join(untested.values()))
     own = {name: each for name, each in tests.items() if any(name in method.tests for method in usable)}
-    return make_jobs(usable, {system.name: system}, own, seed), usable
+    return make_jobs(usable, systems, own, seed), usable
 
 
 def _checks(result: Result, methods: Sequence[Method]) -> tuple[dict[Key, Check], dict[Key, list[Record]]]:

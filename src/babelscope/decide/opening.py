@@ -15,7 +15,7 @@ from babelscope.decide.gate import Gate, GateSettings, run_gate
 from babelscope.methods.base import Method, set_up
 from babelscope.runs.study import Entry, MethodEntry, errors_located
 from babelscope.systems.cache import forget_unfinished, with_store
-from babelscope.systems.registry import open_system
+from babelscope.systems.registry import open_system, split_name
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence, SourceSentence, TestSet, load
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.progress import progress
@@ -58,8 +58,8 @@ class GateFile(BaseModel):
 
 
 def open_and_decide(
-    old: Mapping[str, str],
-    new: Mapping[str, str],
+    old: str,
+    new: str,
     tests: Sequence[str],
     file: GateFile,
     *,
@@ -67,10 +67,10 @@ def open_and_decide(
     seed: int = 0,
     cache: bool | Path | None = None,
 ) -> Gate:
-    """Open what is named, cheapest first, and decide. A system is a `spec`, and a `name` if it has one."""
+    """Open what is named, cheapest first, and decide. A system is a spec, or `NAME=SPEC`."""
     loaded = _load(tests, file.tests, languages)
     methods = _methods(file.methods, loaded)
-    systems = [with_store(open_system(each["spec"]), cache) for each in (old, new)]
+    systems = [with_store(open_system(each), cache) for each in (old, new)]
     names = _names(old, new)
     if not file.methods:
         methods = [_without_scores(method, systems) for method in methods]
@@ -125,9 +125,9 @@ def _without_scores(method: Method, systems: Sequence[System]) -> Method:
     return method
 
 
-def _names(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, str]:
+def _names(old: str, new: str) -> tuple[str, str]:
     """What the systems are called: as the user says, else old and new."""
-    names = old.get("name", "old"), new.get("name", "new")
+    names = split_name(old)[0] or "old", split_name(new)[0] or "new"
     if names[0] == names[1]:
         raise BabelscopeError(f"both systems are called {names[0]}: give one another name (NAME=SYSTEM)")
     return names

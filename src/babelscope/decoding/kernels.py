@@ -139,13 +139,17 @@ def _exp(x: Any) -> Any:
 
 
 @compiled
-def attend(queries: Array, table: Array, paths: Array, rows: Array, lengths: Array, mixed: Array) -> None:
+def attend(
+    queries: Array, table: Array, paths: Array, rows: Array, lengths: Array, distances: Array, mixed: Array
+) -> None:
     """Attention of queries [n, _, heads, width], of which the first are taken, into `mixed` [n, heads, width].
 
     Query i attends to the keys and values in `table` [places, 2, heads, width] at the first `lengths[i]` places of
-    `paths[rows[i]]`.
+    `paths[rows[i]]`, the last of which is its own. `distances` [heads, 2 * farthest + 1] are added by how far a key
+    stands from the query; no columns for none.
     """
     n, _, heads, width = queries.shape
+    farthest = distances.shape[1] // 2
     scale = np.float32(1 / math.sqrt(width))
     weights = np.empty(paths.shape[1], dtype=np.float32)
     for i in range(n):
@@ -160,6 +164,11 @@ def attend(queries: Array, table: Array, paths: Array, rows: Array, lengths: Arr
                     total += queries[i, 0, head, j] * table[key, 0, head, j]
                 weights[place] = total * scale
                 top = max(top, weights[place])
+            if farthest:
+                top = np.float32(-np.inf)
+                for place in range(length):
+                    weights[place] += distances[head, max(place - length + 1 + farthest, 0)]
+                    top = max(top, weights[place])
             norm = np.float32(0)
             for place in range(length):
                 weight = _exp(weights[place] - top)

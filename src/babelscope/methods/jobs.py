@@ -13,7 +13,7 @@ from typing import Any
 from babelscope.core.results import Config, Estimate, Record, Row, record_line, split_unanswered
 from babelscope.core.system import StoredAnswers, System, Unanswered, properties
 from babelscope.methods.base import Items, Method, languages_of
-from babelscope.systems.registry import ByTests, names_of, part_for
+from babelscope.systems.registry import ByTests, names_of, part_for, split_name
 from babelscope.systems.stored.alignment import align_to_test_set
 from babelscope.testsets.items import TestSet, choice_of
 from babelscope.util.errors import BabelscopeError, RefusedText
@@ -303,15 +303,16 @@ def judge_all(jobs: Sequence[tuple[Job, Sequence[int]]]) -> Iterator[list[Record
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def systems_by_name(systems: Iterable[System]) -> dict[str, System]:
-    """Systems by their short names; these must differ, because rows are identified by them."""
-    opened = list(systems)
-    names = names_of(system.name for system in opened)
+def systems_by_name(given: Iterable[str | System], opener: Callable[[Any], System]) -> dict[str, System]:
+    """Open systems, by the names in `NAME=SPEC`, else by short ones; these must differ, because rows have them."""
+    opened = [(split_name(each)[0] if isinstance(each, str) else "", opener(each)) for each in given]
+    names = names_of(system.name for name, system in opened if not name)
     named: dict[str, System] = {}
-    for system in opened:
-        if names[system.name] in named:
-            raise BabelscopeError(f"two systems are called {system.name}")
-        named[names[system.name]] = system
+    for name, system in opened:
+        called = name or names[system.name]
+        if called in named:
+            raise BabelscopeError(f"two systems are called {called}; give one another name: NAME=SYSTEM")
+        named[called] = system
     if not named:
         raise BabelscopeError("there is no system to run")
     return named

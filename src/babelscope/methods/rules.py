@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import PairedField, Record, Row, grouped
-from babelscope.core.settings import ErrorSettings, Option, Rerun
+from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.tables import Note, Table
 from babelscope.methods.base import Items, Method
 from babelscope.methods.measuring import answer_counts
@@ -126,9 +126,9 @@ def verdict_of(rules: Sequence[Rule], translation: str) -> tuple[str, Rule | Non
 class RulesSettings(ErrorSettings):
     """How translations are made, and by what they are grouped."""
 
-    beam: Option[Rerun[int]] = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
-    group: Option[str] = ""
+    group: str = ""
     """Field of items by which figures are split. [default: category or phenomenon]"""
 
 

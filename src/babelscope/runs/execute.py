@@ -346,7 +346,7 @@ def _open_systems(given: Systems, opener: Callable[[str | System], System]) -> d
             raise BabelscopeError("there is no system to run")
         return {name: opener(each) for name, each in given.items()}
     several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    return systems_by_name(map(opener, several))
+    return systems_by_name(several, opener)
 
 
 def _test_sets(given: Tests) -> dict[str, TestSet]:

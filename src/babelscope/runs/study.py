@@ -33,7 +33,15 @@ from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import Shard, manifest_of
 from babelscope.systems.cache import forget_unfinished, with_store
 from babelscope.systems.prompting.prompts import find_prompt
-from babelscope.systems.registry import ByTests, find_scheme, names_of, open_system, require, with_prompt
+from babelscope.systems.registry import (
+    ByTests,
+    find_scheme,
+    names_of,
+    open_system,
+    require,
+    split_name,
+    with_prompt,
+)
 from babelscope.testsets import TestSet, load
 from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -130,6 +138,16 @@ class SystemEntry(_Table):
     prompt: list[_Text] = []
     """Of `llm:` and `openai:`: prompts (docs/howto/prompts.md). The system is asked by each, and figures are also
     given over all of them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_in_the_spec(cls, given: Any) -> Any:
+        """`spec = "NAME=SPEC"` is a spec and a name, as on the command line."""
+        spec = given.get("spec") if isinstance(given, Mapping) else None
+        name, rest = split_name(spec) if isinstance(spec, str) else ("", spec)
+        if name and given.get("name", name) != name:
+            raise ValueError(f"two names for one system, {given['name']} and {name}: leave one out")
+        return {**given, "spec": rest, "name": name} if name else given
 
     @model_validator(mode="after")
     def _parts_have_a_name(self) -> Self:

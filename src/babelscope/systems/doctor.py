@@ -315,7 +315,7 @@ def check_generation(patient: Patient) -> Finding:
             "of transformers' generate, and scores are those of the model itself",
         )
     beam = getattr(generation, "num_beams", None)
-    return Finding(name, detail=f"its own beam has a size of {beam} (--beam)" if (beam or 1) > 1 else "")
+    return Finding(name, detail=f"its own beam has a size of {beam}" if (beam or 1) > 1 else "")
 
 
 def check_chat(patient: Patient) -> Finding:

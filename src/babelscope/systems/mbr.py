@@ -81,7 +81,8 @@ class Decoding:
             return self
         if len(names) > 1:
             raise BabelscopeError(
-                "the items are to be translated into languages whose words are split in several ways; set --tokenize"
+                "the items are to be translated into languages whose words are split in several ways; use "
+                "--set tokenize=TOKENIZER"
             )
         return replace(self, metrics=[each.tokenized(find_tokenizer(names[0])) for each in self.metrics])
 

@@ -60,6 +60,7 @@ _PLAIN_IN_OPTIONS = "/:;,.()'!@$*+ {}[]\"<>|^`~"
 _SCHEME = re.compile(r"[a-z][a-z0-9]*")
 _PATH = re.compile(r"/|\w\.\w")
 """A path has folders or a suffix; other words are names, such as those of the lab's models."""
+_NAMED = re.compile(r"([^:?]+?)=([a-z][a-z0-9]*:.*)", re.DOTALL)
 _PROGRAM = re.compile(r"(\S*/\S*)(.*)", re.DOTALL)
 _EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "sample", "top_k", "next_tokens"})
 _BUILT_IN = (
@@ -201,6 +202,7 @@ def open_system(spec: str, *, check: bool = True) -> Any:
 
     `check`: warn of what is wrong with it as far as that is seen without asking it.
     """
+    spec = split_name(spec)[1]
     scheme = find_scheme(spec)
     name, _, rest = spec.partition(":")
     path, options = split_spec(spec, rest)
@@ -234,7 +236,7 @@ def _warn_of_faults(system: Any) -> None:
 
 def find_scheme(spec: str) -> Scheme:
     """The scheme that a system's name begins with; nothing is opened."""
-    name, colon, rest = check_name(spec).partition(":")
+    name, colon, rest = check_name(split_name(spec)[1]).partition(":")
     known = SCHEMES.names()
     if not colon or name not in known:
         otherwise = "" if colon else f"did you mean hf:{spec}?"
@@ -247,6 +249,12 @@ def find_scheme(spec: str) -> Scheme:
     if not rest:
         raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {scheme.example}")
     return scheme
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """The name and the spec of `NAME=SPEC`; the name is empty where there is only a spec."""
+    found = _NAMED.fullmatch(text)
+    return (found[1], found[2]) if found else ("", text)
 
 
 def names_of(specs: Iterable[str]) -> dict[str, str]:

@@ -13,7 +13,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.decoding.families.encoder_decoder import FAMILIES, EncoderDecoder, weights_of, why_not_lean
+from babelscope.decoding.families.encoder_decoder import (
+    FAMILIES,
+    EncoderDecoder,
+    Weights,
+    weights_of,
+    why_not_lean,
+)
 from babelscope.decoding.generic import Generic, open_transformer
 from babelscope.decoding.model import Vocabulary, score_targets
 
@@ -27,8 +33,12 @@ CLASSES = {
     "pegasus": "PegasusForConditionalGeneration",
     "m2m_100": "M2M100ForConditionalGeneration",
     "fsmt": "FSMTForConditionalGeneration",
+    "t5": "T5ForConditionalGeneration",
+    "mt5": "MT5ForConditionalGeneration",
+    "umt5": "UMT5ForConditionalGeneration",
 }
 CONFIGURATIONS = {"m2m_100": "M2M100Config", "fsmt": "FSMTConfig"}
+OF_T5 = ("t5", "mt5", "umt5")
 
 
 @functools.cache
@@ -36,6 +46,8 @@ def network_of(kind: str, seed: int, size: int = 12, *, scaled: bool = True) -> 
     """A small network with weights so large that every part of it can be seen in the scores."""
     import transformers
 
+    if kind in OF_T5:
+        return network_of_t5(kind, seed, size, scaled=scaled)
     torch.manual_seed(seed)
     name = CONFIGURATIONS.get(kind, CLASSES[kind].removesuffix("ForConditionalGeneration") + "Config")
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size} if kind == "fsmt" else {"vocab_size": size}
@@ -68,6 +80,35 @@ def network_of(kind: str, seed: int, size: int = 12, *, scaled: bool = True) -> 
     return network
 
 
+def network_of_t5(kind: str, seed: int, size: int, *, scaled: bool) -> Any:
+    """T5 with heads that do not add up to the width, and distances that soon are alike."""
+    import transformers
+
+    torch.manual_seed(seed)
+    config = getattr(transformers, CLASSES[kind].removesuffix("ForConditionalGeneration") + "Config")(
+        vocab_size=size,
+        d_model=16,
+        d_kv=6,
+        d_ff=24,
+        num_layers=2,
+        num_decoder_layers=3,
+        num_heads=2,
+        relative_attention_num_buckets=6,
+        relative_attention_max_distance=5,
+        pad_token_id=PAD,
+        eos_token_id=END,
+        decoder_start_token_id=BEGIN,
+        tie_word_embeddings=scaled,
+        feed_forward_proj="gated-gelu" if seed % 2 else "relu",
+    )
+    network = getattr(transformers, CLASSES[kind])(config).eval()
+    with torch.no_grad():
+        for part, weight in network.named_parameters():
+            wide = 1.0 if "relative" in part or part == "shared.weight" else 0.3
+            weight.normal_(1.0 if "norm" in part else 0.0, wide)
+    return network
+
+
 def vocabulary(size: int = 12, prefix: tuple[int, ...] = (BEGIN,), longest: int = 30) -> Vocabulary:
     return Vocabulary(size, prefix, END, (PAD,), 30, longest)
 
@@ -94,6 +135,12 @@ def plain(network: Any, source: Sequence[int], fed: Sequence[int]) -> torch.Tens
         )
         logits[PAD] = -math.inf
         return torch.log_softmax(logits, 0)
+
+
+def without_distances(weights: Weights) -> dict[str, torch.Tensor]:
+    return {
+        name: tensor * (0 if name.endswith("distances") else 1) for name, tensor in weights.tensors.items()
+    }
 
 
 def scores_of(
@@ -178,6 +225,8 @@ def test_every_part_of_a_family_is_seen_in_the_scores(kind: str) -> None:
         assert scored(family=replace(family, norms_embedding=False)) != pytest.approx(right, abs=1e-3)
     if family.counts_from_pad:
         assert scored(pad=None) != pytest.approx(right, abs=1e-3)
+    if family.distances:
+        assert scored(tensors=without_distances(weights)) != pytest.approx(right, abs=1e-3)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -201,6 +250,9 @@ def test_what_cannot_be_lean_goes_through_transformers() -> None:
         """As code from a model's folder may define it."""
 
     assert "code" in why_not_lean(Other(network_of("bart", 1).config))
+    far = network_of_t5("t5", 1, 12, scaled=True)
+    far.config.relative_attention_max_distance = 10**9
+    assert "distances" in why_not_lean(far)
     half = type(network_of("mbart", 1))(network_of("mbart", 1).config).half()
     assert "float16" in why_not_lean(half)
 

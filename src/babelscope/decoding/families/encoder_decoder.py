@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from babelscope.decoding.model import (
     edge_logprobs,
 )
 
-# --- What encoder-decoders built as BART do unlike Marian ----------------------------------------------------------
+# --- What encoder-decoders built as BART or T5 do unlike Marian ----------------------------------------------------
 
 
 ENCODER, DECODER = "model.encoder", "model.decoder"
@@ -50,6 +50,8 @@ class Family:
     """The row of the first token in the table of positions."""
     counts_from_pad: bool = False
     """The first token's row is that after the id of pad; pad itself has no position, and none is counted for it."""
+    distances: bool = False
+    """As T5: no positions, but attention with a bias for each distance; norms do not subtract the mean."""
 
 
 FAMILIES: Mapping[str, Family] = {
@@ -59,8 +61,14 @@ FAMILIES: Mapping[str, Family] = {
     "pegasus": Family(pre_norm=True),
     "m2m_100": Family(pre_norm=True, counts_from_pad=True),  # NLLB too
     "fsmt": Family(counts_from_pad=True),
+    "t5": Family(pre_norm=True, distances=True),  # MADLAD too
+    "mt5": Family(pre_norm=True, distances=True),
+    "umt5": Family(pre_norm=True, distances=True),
 }
 """By the `model_type` of a network's configuration."""
+
+# Published models tell distances up to 128 tokens apart.
+_MOST_DISTANCE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,7 @@ class Weights:
     family: Family = FAMILIES["marian"]
     pad: int | None = None
     """The id without a position, in families that count positions from pad."""
+    norm_eps: float = 1e-5  # of torch's LayerNorm
 
 
 def why_not_lean(network: Any, prefix: tuple[int, ...] = ()) -> str:
@@ -94,12 +103,16 @@ def why_not_lean(network: Any, prefix: tuple[int, ...] = ()) -> str:
             return "its targets begin with pad, which has no position"
         if len(_positions(network, "encoder")) < config.max_position_embeddings:
             return "its table of positions is too short"
+    if family.distances and config.relative_attention_max_distance > _MOST_DISTANCE:
+        return f"it tells distances up to {config.relative_attention_max_distance} apart"
     return ""
 
 
 def weights_of(network: Any) -> Weights:
     """The weights of a network of transformers, not copied."""
     config, family = network.config, FAMILIES[network.config.model_type]
+    if family.distances:
+        return _weights_of_t5(network)
     tensors = dict(network.state_dict())
     for name, side in ((ENCODER, "encoder"), (DECODER, "decoder")):
         tensors[f"{name}.{POSITIONS}"] = _positions(network, side)
@@ -117,6 +130,59 @@ def weights_of(network: Any) -> Weights:
     )
 
 
+def _weights_of_t5(network: Any) -> Weights:
+    """The same of T5, mT5 or UMT5. Each layer has a table of distances, shared if they are equal."""
+    config = network.config
+    # As attention divides by the root of a head's width, which T5 does not; a power of two in published models.
+    width_root = math.sqrt(config.d_kv)
+    scaled = {"t5": "scale_decoder_outputs", "umt5": "tie_word_embeddings"}.get(config.model_type)
+    output_scale = config.d_model**-0.5 if scaled and getattr(config, scaled) else 1.0
+    output = network.lm_head.weight
+    found = {OUTPUT: output, OUTPUT_BIAS: output.new_zeros(1, len(output))}
+    for side, stack in ((ENCODER, network.encoder), (DECODER, network.decoder)):
+        found[f"{side}.embed_tokens.weight"] = stack.embed_tokens.weight
+        found[f"{side}.layer_norm.weight"] = stack.final_layer_norm.weight * (
+            output_scale if side == DECODER else 1.0
+        )
+        table = None
+        for number, block in enumerate(stack.block):
+            name = f"{side}.layers.{number}"
+            attentions = {"self_attn": block.layer[0].SelfAttention}
+            if side == DECODER:
+                attentions["encoder_attn"] = block.layer[1].EncDecAttention
+            if attentions["self_attn"].has_relative_attention_bias:  # in T5 the first layer's is that of all
+                table = _distances(attentions["self_attn"])
+            found[f"{name}.distances"] = table
+            for place, (part, attention) in enumerate(attentions.items()):
+                found[f"{name}.{part}.q_proj.weight"] = attention.q.weight * width_root
+                found[f"{name}.{part}.k_proj.weight"] = attention.k.weight
+                found[f"{name}.{part}.v_proj.weight"] = attention.v.weight
+                found[f"{name}.{part}.out_proj.weight"] = attention.o.weight
+                found[f"{name}.{part}_layer_norm.weight"] = block.layer[place].layer_norm.weight
+            dense = block.layer[-1].DenseReluDense
+            found[f"{name}.final_layer_norm.weight"] = block.layer[-1].layer_norm.weight
+            found[f"{name}.fc1.weight"] = dense.wi_0.weight if config.is_gated_act else dense.wi.weight
+            if config.is_gated_act:
+                found[f"{name}.gate.weight"] = dense.wi_1.weight
+            found[f"{name}.fc2.weight"] = dense.wo.weight
+    return Weights(
+        {name: tensor.detach() for name, tensor in found.items()},
+        (len(network.encoder.block), len(network.decoder.block)),
+        (config.num_heads, config.num_heads),
+        scale_embedding=False,
+        activation=config.dense_act_fn,
+        family=FAMILIES[config.model_type],
+        norm_eps=config.layer_norm_epsilon,
+    )
+
+
+def _distances(attention: Any) -> Tensor:
+    """What T5's attention adds where a key stands some tokens before or after the query [heads, 2 * farthest + 1]."""
+    farthest = attention.relative_attention_max_distance  # farther ones are alike
+    bias = attention.compute_bias(farthest + 1, farthest + 1)[0]
+    return torch.cat([bias[:, -1], bias[:, 0, 1:]], -1).contiguous()
+
+
 def _positions(network: Any, side: str) -> Tensor:
     """The table of positions of a side, from that of the first token on."""
     family = FAMILIES[network.config.model_type]
@@ -129,8 +195,6 @@ def _positions(network: Any, side: str) -> Tensor:
 # --- The lean forward pass of encoder-decoders: a network's weights in a few tensor operations ---------------------
 
 
-# That of torch's LayerNorm, which no configuration can change.
-_NORM_EPS = 1e-5
 # transformers' own activations for these names; here, because importing those takes seconds.
 _ACTIVATIONS: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
     "swish": lambda: nn.SiLU(inplace=True),
@@ -141,10 +205,13 @@ _ACTIVATIONS: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
 @dataclass(frozen=True, slots=True)
 class _Norm:
     weight: Tensor
-    bias: Tensor
+    bias: Tensor | None
+    eps: float
 
     def __call__(self, x: Tensor) -> Tensor:
-        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, _NORM_EPS)
+        if self.bias is None:
+            return F.rms_norm(x, x.shape[-1:], self.weight, self.eps)
+        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.eps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,33 +231,47 @@ class _Layer:
     self_norm: _Norm
     cross: _Cross | None
     fc1: Linear
+    """With a gate, what is activated and then what it is multiplied by."""
     fc2: Linear
     final_norm: _Norm
+    gated: bool
+    distances: Tensor | None
 
 
-def _norm(tensors: Mapping[str, Tensor], name: str) -> _Norm:
-    return _Norm(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+def _norm(weights: Weights, name: str) -> _Norm:
+    return _Norm(weights.tensors[f"{name}.weight"], weights.tensors.get(f"{name}.bias"), weights.norm_eps)
 
 
-def _layer(tensors: Mapping[str, Tensor], name: str, *, cross: bool) -> _Layer:
+def _layer(weights: Weights, name: str, *, cross: bool) -> _Layer:
     """The layer whose tensors' names begin with `name`."""
+    tensors = weights.tensors
     linear = functools.partial(join_linear, tensors, name)
+    gated = f"{name}.gate.weight" in tensors
     return _Layer(
         qkv=linear("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
         self_out=linear("self_attn.out_proj"),
-        self_norm=_norm(tensors, f"{name}.self_attn_layer_norm"),
+        self_norm=_norm(weights, f"{name}.self_attn_layer_norm"),
         cross=_Cross(
             linear("encoder_attn.q_proj"),
             linear("encoder_attn.k_proj", "encoder_attn.v_proj"),
             linear("encoder_attn.out_proj"),
-            _norm(tensors, f"{name}.encoder_attn_layer_norm"),
+            _norm(weights, f"{name}.encoder_attn_layer_norm"),
         )
         if cross
         else None,
-        fc1=linear("fc1"),
+        fc1=linear("fc1", "gate") if gated else linear("fc1"),
         fc2=linear("fc2"),
-        final_norm=_norm(tensors, f"{name}.final_layer_norm"),
+        final_norm=_norm(weights, f"{name}.final_layer_norm"),
+        gated=gated,
+        distances=tensors.get(f"{name}.distances"),
     )
+
+
+_NO_DISTANCES = np.zeros((0, 0), dtype=np.float32)
+
+_Attend = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+"""From queries [n, _, heads, width], of which the first are taken, a table of keys and values [places, 2, heads,
+width] and one of distances to what the queries see [n, heads * width]."""
 
 
 def _unchanged(x: Tensor) -> Tensor:
@@ -210,7 +291,7 @@ def _activation(name: str) -> Callable[[Tensor], Tensor]:
 
 
 class EncoderDecoder(OpenModel):
-    """An OpenModel on the weights of a network of one of the families in `bart.py`."""
+    """An OpenModel on the weights of a network of one of the families above."""
 
     @torch.inference_mode()
     def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
@@ -218,21 +299,21 @@ class EncoderDecoder(OpenModel):
         self.vocabulary = vocabulary
         self._source_embedding = tensors[f"{ENCODER}.embed_tokens.weight"]
         self._target_embedding = tensors[f"{DECODER}.embed_tokens.weight"]
-        self._source_positions = tensors[f"{ENCODER}.{POSITIONS}"]
-        self._target_positions = tensors[f"{DECODER}.{POSITIONS}"]
+        self._source_positions = tensors.get(f"{ENCODER}.{POSITIONS}")
+        self._target_positions = tensors.get(f"{DECODER}.{POSITIONS}")
         self._unplaced = weights.pad
         self.device: torch.device = self._source_embedding.device
         self.dtype: torch.dtype = self._source_embedding.dtype
         self._compiled = self.device.type == "cpu" and self.dtype == torch.float32
         self._encoder = [
-            _layer(tensors, f"{ENCODER}.layers.{i}", cross=False) for i in range(weights.layers[0])
+            _layer(weights, f"{ENCODER}.layers.{i}", cross=False) for i in range(weights.layers[0])
         ]
         self._decoder = [
-            _layer(tensors, f"{DECODER}.layers.{i}", cross=True) for i in range(weights.layers[1])
+            _layer(weights, f"{DECODER}.layers.{i}", cross=True) for i in range(weights.layers[1])
         ]
         self._pre_norm = family.pre_norm
         self._first_norms, self._last_norms = (
-            [_norm(tensors, f"{side}.{name}") if there else _unchanged for side in (ENCODER, DECODER)]
+            [_norm(weights, f"{side}.{name}") if there else _unchanged for side in (ENCODER, DECODER)]
             for name, there in (
                 ("layernorm_embedding", family.norms_embedding),
                 ("layer_norm", family.pre_norm),
@@ -265,22 +346,22 @@ class EncoderDecoder(OpenModel):
         for number, layer in enumerate(self._decoder):
             qkv = layer.qkv(self._before(layer.self_norm, x)).view(len(nodes), 3, self._heads[1], -1)
             table = memory.put(number, slot, qkv[:, 1:])
-            x = self._add(layer.self_norm, layer.self_out(back(qkv, table)), x)
+            x = self._add(layer.self_norm, layer.self_out(back(qkv, table, layer.distances)), x)
             assert layer.cross is not None
             q = layer.cross.q(self._before(layer.cross.norm, x)).view(len(nodes), 1, self._heads[1], -1)
-            x = self._add(layer.cross.norm, layer.cross.out(across(q, cross[number])), x)
+            x = self._add(layer.cross.norm, layer.cross.out(across(q, cross[number], None)), x)
             x = self._feed_forward(layer, x)
         return self._last_norms[1](x)
 
-    def _attention(self, paths: Array, rows: Array, lengths: Array) -> Callable[[Tensor, Tensor], Tensor]:
-        """A function from queries [n, _, heads, width], of which the first are taken, and a table of keys and values
-        [places, 2, heads, width] to what query i sees at the first `lengths[i]` places of `paths[rows[i]]`."""
+    def _attention(self, paths: Array, rows: Array, lengths: Array) -> _Attend:
+        """Attention of query i to the first `lengths[i]` places of `paths[rows[i]]`, the last of which is its own."""
 
-        def compiled(queries: Tensor, table: Tensor) -> Tensor:
+        def compiled(queries: Tensor, table: Tensor, distances: Tensor | None) -> Tensor:
             from babelscope.decoding.kernels import attend  # numba is not needed to score
 
             mixed = queries.new_empty((len(queries), *queries.shape[2:]))
-            attend(queries.numpy(), table.numpy(), paths, rows, lengths, mixed.numpy())
+            bias = _NO_DISTANCES if distances is None else distances.numpy()
+            attend(queries.numpy(), table.numpy(), paths, rows, lengths, bias, mixed.numpy())
             return mixed.flatten(1)
 
         if self._compiled:
@@ -289,10 +370,14 @@ class EncoderDecoder(OpenModel):
         path = self._put(paths[rows, :longest].ravel())
         seen = self._put(np.arange(longest) < lengths[:, None])[:, None, None]
 
-        def plain(queries: Tensor, table: Tensor) -> Tensor:
+        def plain(queries: Tensor, table: Tensor, distances: Tensor | None) -> Tensor:
+            mask = seen
+            if distances is not None:
+                apart = np.arange(longest) - (lengths[:, None] - 1)
+                mask = self._biased(seen, distances, apart[:, None])
             both = table.flatten(1).index_select(0, path).view(len(rows), longest, *table.shape[1:])
             keys, values = both.permute(2, 0, 3, 1, 4)
-            mixed = F.scaled_dot_product_attention(queries[:, 0, :, None], keys, values, attn_mask=seen)
+            mixed = F.scaled_dot_product_attention(queries[:, 0, :, None], keys, values, attn_mask=mask)
             return mixed.flatten(1)
 
         return plain
@@ -318,8 +403,9 @@ class EncoderDecoder(OpenModel):
         tokens = torch.tensor([token for tree in trees for token in tree.tokens], device=self.device)
         depths = torch.tensor([depth for tree in trees for depth in tree.depths], device=self.device)
         x = self._embed(tokens, depths)  # [nodes of all trees, width], as everywhere but in attention
-        for layer, both in zip(self._decoder, cross, strict=True):
-            mixed = self._self_attention(layer, x, self._heads[1], above, packing)
+        masks = self._masks(self._decoder, above, [tree.depths for tree in trees])
+        for layer, both, mask in zip(self._decoder, cross, masks, strict=True):
+            mixed = self._self_attention(layer, x, self._heads[1], mask, packing)
             x = self._add(layer.self_norm, layer.self_out(mixed), x)
             assert layer.cross is not None
             q = packing.spread(layer.cross.q(self._before(layer.cross.norm, x)))
@@ -344,13 +430,14 @@ class EncoderDecoder(OpenModel):
         lengths = [len(source) for source in sources]
         packing = Packing(lengths, self.device)
         ids = torch.tensor([token for source in sources for token in source], device=self.device)
-        positions = np.concatenate([self._places(source) for source in sources])
         x = F.embedding(ids, self._source_embedding) * self._scale
-        x += self._source_positions[self._put(positions)] * self._put(positions >= 0)[:, None]
+        if self._source_positions is not None:
+            positions = np.concatenate([self._places(source) for source in sources])
+            x += self._source_positions[self._put(positions)] * self._put(positions >= 0)[:, None]
         x = self._first_norms[0](x)
-        real = packing.real[:, None, None]
-        for layer in self._encoder:
-            mixed = self._self_attention(layer, x, self._heads[0], real, packing)
+        masks = self._masks(self._encoder, packing.real[:, None, None], [range(packing.longest)])
+        for layer, mask in zip(self._encoder, masks, strict=True):
+            mixed = self._self_attention(layer, x, self._heads[0], mask, packing)
             x = self._add(layer.self_norm, layer.self_out(mixed), x)
             x = self._feed_forward(layer, x)
         x = self._last_norms[0](x)
@@ -369,9 +456,35 @@ class EncoderDecoder(OpenModel):
         return np.where(placed, np.cumsum(placed) - 1, -1)
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        embedded: Tensor = F.embedding(tokens, self._target_embedding)
-        position: Tensor = self._target_positions[positions]
-        return self._first_norms[1](embedded * self._scale + position)
+        embedded: Tensor = F.embedding(tokens, self._target_embedding) * self._scale
+        if self._target_positions is not None:
+            embedded += self._target_positions[positions]
+        return self._first_norms[1](embedded)
+
+    def _masks(
+        self, layers: Sequence[_Layer], seen: Tensor, positions: Sequence[Sequence[int]]
+    ) -> Iterator[Tensor]:
+        """Each layer's mask: what is seen, with a bias where the layer has distances.
+
+        `seen` is a boolean mask; `positions` are those of each row's tokens, or of all rows if there is one.
+        """
+        table: Tensor | None = None
+        mask = seen
+        for layer in layers:
+            if layer.distances is not table:
+                mask, table = seen, layer.distances
+                if table is not None:
+                    places = np.zeros((len(positions), max(map(len, positions))), dtype=np.int64)
+                    for row, own in zip(places, positions, strict=True):
+                        row[: len(own)] = own
+                    mask = self._biased(seen, table, places[:, None] - places[:, :, None])
+            yield mask
+
+    def _biased(self, seen: Tensor, distances: Tensor, apart: Array) -> Tensor:
+        """A mask to add [rows, heads, queries, keys] for keys `apart` tokens [rows, queries, keys] behind queries."""
+        farthest = distances.shape[1] // 2
+        places = self._put(np.clip(apart, -farthest, farthest) + farthest)
+        return distances[:, places].transpose(0, 1).where(seen, float("-inf"))
 
     def _before(self, norm: _Norm, x: Tensor) -> Tensor:
         """What a sublayer reads."""
@@ -389,5 +502,10 @@ class EncoderDecoder(OpenModel):
         return packing.pack(F.scaled_dot_product_attention(q, k, v, attn_mask=mask))
 
     def _feed_forward(self, layer: _Layer, x: Tensor) -> Tensor:
-        inner = self._activation(layer.fc1(self._before(layer.final_norm, x)))
+        inner = layer.fc1(self._before(layer.final_norm, x))
+        if layer.gated:
+            inner, gate = inner.chunk(2, -1)
+            inner = self._activation(inner).mul_(gate)
+        else:
+            inner = self._activation(inner)
         return self._add(layer.final_norm, layer.fc2(inner), x)

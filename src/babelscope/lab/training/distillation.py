@@ -47,7 +47,7 @@ def distill(
     _check_settings(out, settings)
     files = {"teacher": teacher, "source": source, "dev-source": dev_source, "dev-target": dev_target}
     recipe = recipe_options(settings, vocabulary=own_vocabulary)
-    command = _command(files, ["--beam", str(beam), *recipe], threads, device)
+    command = _command(files, ["--set", f"beam={beam}", *recipe], threads, device)
     how: dict[str, Any] = {"threads": threads, "device": device, "quiet": quiet}
 
     with locked_folder(out):

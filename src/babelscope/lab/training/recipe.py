@@ -1,7 +1,11 @@
-"""Makes the shipped models: one corpus, then four models a seed and one that is decoder-only, two at a time."""
+"""Makes the shipped models: one corpus, then four models a seed and one that is decoder-only, two at a time.
+
+`make lab-models` runs it. Run it again to resume.
+"""
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import time
@@ -9,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from babelscope.lab.grammar.worlds import CLEAN, EASY, HARD, World
+from babelscope.lab.grammar.worlds import CLEAN, EASY, HARD, World, find_world
 from babelscope.lab.training.checkpoints import CARD, clock
 from babelscope.lab.training.networks import pack_models
 from babelscope.lab.training.text import FILES, copy_tokenizer
@@ -155,3 +159,18 @@ def run_jobs(folder: Path, made: Sequence[Job]) -> None:
 def _command(words: Sequence[str]) -> list[str]:
     # Without -P the working folder, which may be a stranger's, would come first on the import path.
     return [sys.executable, "-P", "-m", "babelscope", "lab", *words]
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Train the models of a world in one folder and pack them into another."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--seeds", type=int, default=1, help="seeds per kind of model")
+    parser.add_argument("--world", default=EASY.name)
+    given = parser.parse_args(words)
+    make_models(given.folder, given.out, seeds=range(1, given.seeds + 1), world=find_world(given.world))
+
+
+if __name__ == "__main__":
+    main()

@@ -265,7 +265,7 @@ class ChallengeSettings(ErrorSettings):
     """Minimum number of sentences of a set for a verdict."""
     controls: Literal["others", "all"] = "others"
     """Draw length-matched corpora from sentences outside the set, or from all, as in the paper."""
-    beam: Option[Rerun[int]] = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
     matched_corpora: int = Field(default=100, ge=2, le=1_000_000)
     """Number of random length-matched corpora that each set is compared with."""

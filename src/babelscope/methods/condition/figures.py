@@ -30,7 +30,7 @@ class Conditioned(ErrorSettings):
 
     translations: Option[Rerun[Literal["given", "system"]]] = "given"
     """given: judge the item's own translation, or ask the system if there is none. system: always ask the system."""
-    beam: Option[Rerun[int]] = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of the system (section 4.2)."""
     preflight: Rerun[int] = Field(default=100, ge=0)
     """Test the evaluator on at most this many items: on references and on translations of sources with a cue. 0: no

@@ -194,7 +194,7 @@ class ErrorsSettings(ErrorSettings):
     """Language of the translations, if the test set does not state it."""
     glossary: Option[Annotated[Path | None, Metavar("FILE")]] = None
     """A TOML file of required and forbidden terms (docs of `errors`)."""
-    beam: Option[Rerun[int]] = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of the translations."""
     controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
     """An implausible error type that no system is known to produce."""

@@ -63,7 +63,7 @@ class JudgedSettings(ErrorSettings):
     """The language of the sources, where the test set does not say."""
     target_language: Option[Rerun[str]] = ""
     """The language of the translations, where the test set does not say."""
-    beam: Option[Rerun[int]] = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
     known: Rerun[int] = Field(default=100, ge=2)
     """Items whose references, and references with a planted error, the judge is asked about for each error."""

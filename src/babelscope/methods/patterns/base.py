@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Record, Row, grouped
-from babelscope.core.settings import ErrorSettings, Option, Rerun
+from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import REPORTED_FLAGS, System, count_flags
 from babelscope.core.tables import Table
 from babelscope.language.fitness import check_language, other_language
@@ -50,7 +50,7 @@ _VERDICTS: Mapping[Any, tuple[str, Tone]] = {
 class PatternSettings(ErrorSettings):
     """Whose translations are judged, and by which files."""
 
-    beam: Option[Rerun[int]] = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of a system that is asked."""
 
     answer_files: ClassVar[tuple[str, ...]] = ()
