@@ -173,7 +173,7 @@ def test_figures_of_files_do_not_depend_on_the_order(tmp_path: Path, form: str, 
     right = [text.replace("They saw", "Sie sahen") for text in texts]
     old = [text.replace("1", "7") if n % 10 == 0 else text for n, text in enumerate(right)]
     new = [text.replace("1", "9") if n % 15 == 0 or n < worse else text for n, text in enumerate(right)]
-    systems = [{"name": name, "spec": f"file:{tmp_path}/{name}?format={form}"} for name in ("old", "new")]
+    systems = [f"{name}=file:{tmp_path}/{name}?format={form}" for name in ("old", "new")]
 
     def decide(lines: Sequence[int], **settings: Any) -> Gate:
         for name, own in (("source", texts), ("old", old), ("new", new)):

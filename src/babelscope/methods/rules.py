@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
-import regex
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from babelscope.core.comparison import Comparison, SystemResult
@@ -21,14 +19,18 @@ from babelscope.stats.intervals import clustered_proportion
 from babelscope.systems.contract import ask_translate
 from babelscope.testsets.items import MinimalPair, ParallelSentence, SourceSentence
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.expressions import (
+    LONGEST,
+    TooCostlyError,
+    check_expression,
+    has_expression,
+    has_word,
+)
 from babelscope.util.text import shorten
 
 RULES = "rules"
 """Field of items that have rules."""
-_SECONDS = 0.2
-"""How long an expression may search one translation: one that backtracks without end leaves its item undecided."""
 _MOST_RULES = 1000
-_LONGEST_EXPRESSION = 20_000
 
 
 class Rule(BaseModel):
@@ -55,16 +57,11 @@ class Rule(BaseModel):
         return self.require or self.ban or self.right or self.wrong
 
     def matches(self, translation: str) -> bool:
-        """Whether the translation has, or is, the text; TimeoutError if that cannot be told in time."""
+        """Whether the translation has, or is, the text; TooCostlyError if that cannot be told."""
         if not self.regex and (self.right or self.wrong):
             return " ".join(translation.split()) == " ".join(self.text.split())
-        pattern = self.text if self.regex else rf"(?<!\w){regex.escape(self.text)}(?!\w)"
-        return _compiled(pattern, self.ignore_case).search(translation, timeout=_SECONDS) is not None
-
-
-@lru_cache(maxsize=20_000)
-def _compiled(pattern: str, ignore_case: bool) -> regex.Pattern[str]:
-    return regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
+        has = has_expression if self.regex else has_word
+        return has(self.text, translation, ignore_case=self.ignore_case)
 
 
 def rules_of(item: Any) -> list[Rule]:
@@ -84,15 +81,13 @@ def rules_of(item: Any) -> list[Rule]:
         kinds = [name for name in ("require", "ban", "right", "wrong") if getattr(rule, name)]
         if len(kinds) != 1:
             raise BabelscopeError(f"{where} must have one of require, ban, right and wrong")
-        if len(rule.text) > _LONGEST_EXPRESSION:
-            raise BabelscopeError(f"{where} has more than {_LONGEST_EXPRESSION:,} characters")
+        if len(rule.text) > LONGEST:
+            raise BabelscopeError(f"{where} has more than {LONGEST:,} characters")
         if rule.regex:
             try:
-                _compiled(rule.text, rule.ignore_case)
-            except regex.error as error:
-                raise BabelscopeError(
-                    f"{where}: {shorten(rule.text)} is no regular expression: {error}"
-                ) from None
+                check_expression(rule.text)
+            except BabelscopeError as error:
+                raise BabelscopeError(f"{where}: {error}") from None
         found.append(rule)
     return found
 
@@ -108,7 +103,7 @@ def verdict_of(rules: Sequence[Rule], translation: str) -> tuple[str, Rule | Non
             return ("right" if rule.right else "wrong"), rule
     try:
         matched = [rule.matches(translation) for rule in rules]
-    except TimeoutError:
+    except TooCostlyError:
         return "timeout", None
     for rule, matches in zip(rules, matched, strict=True):
         if (
@@ -263,5 +258,5 @@ def _timeouts(result: SystemResult) -> Iterator[Note]:
     count = sum(record.get("verdict") == "timeout" for record in result.records)
     if count:
         yield Note(
-            f"{count} items are undecided, because an expression takes more than {_SECONDS} s.", result.name
+            f"{count} items are undecided, because an expression takes too much time or memory.", result.name
         )

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-import regex
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.expressions import TooCostlyError, check_expression, has_expression, has_word
 from babelscope.util.text import parse_toml, read_bytes, shorten
 
-_SECONDS = 0.1
-"""How long an expression may search a text: one that backtracks without end is given up."""
 _MOST_TERMS = 10_000
 
 
@@ -68,24 +66,17 @@ def _is_about(term: Term, source: str, item: str) -> bool:
 
 
 def _has(pattern: str, text: str, term: Term) -> bool:
+    if not term.regex:
+        return has_word(pattern, text, ignore_case=True)
     try:
-        return _compiled(pattern, term.regex).search(text, timeout=_SECONDS) is not None
-    except TimeoutError:
-        raise BabelscopeError(
-            f"the expression {shorten(pattern)} of the glossary searches a text for more than {_SECONDS} s; "
-            "make it simpler"
-        ) from None
-
-
-@cache
-def _compiled(pattern: str, is_regex: bool) -> regex.Pattern[str]:
-    text = pattern if is_regex else rf"(?<!\w){regex.escape(pattern)}(?!\w)"
-    try:
-        return regex.compile(text, 0 if is_regex else regex.IGNORECASE)
-    except regex.error as error:
-        raise BabelscopeError(
-            f"{shorten(pattern)} in the glossary is no regular expression: {error}"
-        ) from None
+        return has_expression(pattern, text)
+    except TooCostlyError:
+        warnings.warn(
+            f"the expression {shorten(pattern)} of the glossary takes too much time or memory: sentences in which "
+            "it cannot be told are left out of this check",
+            stacklevel=2,
+        )
+        raise
 
 
 def read_glossary(path: Path) -> Glossary:
@@ -104,7 +95,8 @@ def read_glossary(path: Path) -> Glossary:
             fault = error.errors()[0]
             raise BabelscopeError(f"{path}: term {number}: {fault['msg']}") from None
         for pattern in (term.source, *term.required, *term.banned):
-            _compiled(pattern, term.regex)
+            if term.regex:
+                check_expression(pattern)
         if not term.required and not term.banned:
             raise BabelscopeError(f"{path}: term {number} has neither required nor banned terms")
         terms.append(term)

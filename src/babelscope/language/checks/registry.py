@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
 
 from babelscope.language.checks import negation, numbers, shape, words
 from babelscope.language.checks.glossary import Glossary
+from babelscope.util.expressions import TooCostlyError
 
 _ENOUGH_TEXTS = 10
 
@@ -138,9 +140,13 @@ def usual_length(pairs: Sequence[tuple[str, str]]) -> float:
 def run_checks(
     source: str, translation: str, setting: Setting, names: Sequence[str] = ()
 ) -> dict[str, str | None]:
-    """What each check that applies to the source finds; None where it finds nothing."""
+    """What each check that applies to the source finds; None where it finds nothing. A glossary whose expressions are
+    too costly for the sentence is left out."""
     chosen = [CHECKS[name] for name in names] if names else CHECKS.values()
-    found = {each.name: each for each in chosen if each.applies(source, setting)}
-    if "empty" in found and (nothing := found["empty"].find(source, translation, setting)):
-        return {"empty": nothing}  # nothing else can be said of it
-    return {name: each.find(source, translation, setting) for name, each in found.items()}
+    findings: dict[str, str | None] = {}
+    for each in chosen:
+        with suppress(TooCostlyError):
+            if each.applies(source, setting):
+                findings[each.name] = each.find(source, translation, setting)
+    # Nothing else can be said of an empty translation.
+    return {"empty": findings["empty"]} if findings.get("empty") else findings
