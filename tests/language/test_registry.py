@@ -107,7 +107,7 @@ def test_every_error_type_is_the_one_of_its_name_and_of_a_known_language() -> No
 def test_every_language_has_its_own_code() -> None:
     assert all(code == each.code for code, each in LANGUAGES.all().items())
     with pytest.raises(
-        BabelscopeError, match=r"no language 'da'; did you mean de\?|no language 'da'; known: de"
+        BabelscopeError, match=r"no language 'da'; did you mean de\?|no language 'da'; known: ar, cs, de"
     ):
         language("da")
     with pytest.raises(BabelscopeError, match="no analyzer of Russian"):
@@ -131,7 +131,7 @@ def test_a_language_of_a_plug_in_is_used_like_ours() -> None:
     assert [pair.contrastive for pair in pairs] == [("ein Hush",)]
     assert measure_detector("whisper", ["a!", "b"], ["ein SHOUT", "nix"]).found == 1
     assert lemmatize(["EIN SHOUT!"], "xs") == [["ein", "shout", "!"]]
-    with pytest.raises(BabelscopeError, match="known: de, ru, uk"):
+    with pytest.raises(BabelscopeError, match="known: de, ar, cs, es"):
         open_morphology("xs")
 
 
