@@ -6,10 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from babelscope.language.base import Gender, GenderRules, Language
 from babelscope.language.general.lexicons import Lexicon, open_lexicon
 from babelscope.language.general.sentence import features
+from babelscope.util.text import parse_toml
 
 Forms = Mapping[Gender, str]
 """Gender -> articles or endings, with spaces between."""
@@ -76,81 +78,37 @@ class LexiconGender:
         return "female" if "female" in shown else Counter(shown).most_common(1)[0][0]
 
 
-def _rules(articles: Forms, endings: Forms) -> Callable[[GenderRules], FormGender]:
-    return lambda rules: FormGender(articles, endings)  # noqa: ARG005
+def gender_by_lexicon(spec: str) -> Callable[[GenderRules], LexiconGender]:
+    """What opens `LexiconGender` with a lexicon, as `make pairs --lexicon` names it."""
+    return lambda rules: LexiconGender(open_lexicon(spec))  # noqa: ARG005
 
 
-def _male_unless_marked(endings: str) -> Callable[[GenderRules], FormGender]:
-    """Published rules of Hebrew and Arabic: female by the ending, or if the occupation is not found."""
-    return lambda rules: FormGender(
-        {}, {"female": endings}, "male", "female" if rules == "published" else "unknown"
-    )
+def _language(code: str, english: str) -> Language:
+    """A language by its table in gender.toml."""
+
+    def opened(rules: GenderRules) -> FormGender:
+        table = parse_toml((files("babelscope.language") / "gender.toml").read_bytes(), "gender.toml")[code]
+        if "articles" in table or "male" in table["endings"]:
+            return FormGender(table.get("articles", {}), table["endings"])
+        # Published rules of Hebrew and Arabic: female by the ending, or if the occupation is not found.
+        missing: Gender = "female" if rules == "published" else "unknown"
+        return FormGender({}, table["endings"], "male", missing)
+
+    return Language(code, english, morphology=opened)
 
 
-SPANISH = Language(
-    "es",
-    "Spanish",
-    morphology=_rules(
-        {"male": "el un al del los unos", "female": "la una las unas"},
-        {"male": "o or os ores", "female": "a as ora oras triz esa", "neutral": "ista nte"},
-    ),
-)
-FRENCH = Language(
-    "fr",
-    "French",
-    morphology=_rules(
-        {"male": "le un au du", "female": "la une"},
-        {
-            "male": "eur ien er ier if ant ent é eux on in",
-            "female": "euse ienne ère ière rice ive ante ente ée onne ine esse",
-            "neutral": "iste",
-        },
-    ),
-)
-ITALIAN = Language(
-    "it",
-    "Italian",
-    morphology=_rules(
-        {
-            "male": "il lo uno un al allo del dello dal dallo sul sullo nel nello i gli",
-            "female": "la una alla della dalla sulla nella le",
-        },
-        {"male": "o tore iere", "female": "a trice essa iera", "neutral": "ista nte"},
-    ),
-)
-PORTUGUESE = Language(
-    "pt",
-    "Portuguese",
-    morphology=_rules(
-        {"male": "o um ao do no pelo os uns", "female": "a uma à da na pela as umas"},
-        {"male": "o or eiro", "female": "a ora eira triz", "neutral": "ista nte"},
-    ),
-)
-DUTCH = Language(
-    "nl",
-    "Dutch",
-    morphology=_rules(
-        {}, {"male": "er or eur aar ier man", "female": "ster euse trice in es vrouw", "neutral": "e"}
-    ),
-)
-CZECH = Language(
-    "cs",
-    "Czech",
-    morphology=_rules(
-        {},
-        {
-            "male": "ář ař er or ik ík el ec ent ant ista log ovi em íka íku",
-            "female": "lka lku lkou rka rku rkou řka řku řkou ntka stka ačka ečka ice ici icí yně yni á",
-            "neutral": "í",
-        },
-    ),
-)
+ARABIC = _language("ar", "Arabic")
+CZECH = _language("cs", "Czech")
+DUTCH = _language("nl", "Dutch")
+FRENCH = _language("fr", "French")
+HEBREW = _language("he", "Hebrew")
+ITALIAN = _language("it", "Italian")
 POLISH = Language(
     "pl",
     "Polish",
     packages=("morfeusz2",),
     install="morfeusz2",
-    morphology=lambda rules: LexiconGender(open_lexicon("morfeusz2")),  # noqa: ARG005
+    morphology=gender_by_lexicon("morfeusz2"),
 )
-HEBREW = Language("he", "Hebrew", morphology=_male_unless_marked("ה ת"))
-ARABIC = Language("ar", "Arabic", morphology=_male_unless_marked("ة"))
+PORTUGUESE = _language("pt", "Portuguese")
+SPANISH = _language("es", "Spanish")
