@@ -97,10 +97,13 @@ class TranslationsFile:
                 "give one for each, or set ?source=FILE to find them by their source"
             )
         rows = list(zip(self._found, sources, strict=True))
-        if all(len(own) > 1 and own[0].text == source for own, source in rows):
+        if all(
+            (len(own) > 1 and own[0].text == source) or own[0].text.startswith(f"{source} ||| ")
+            for own, source in rows
+        ):
             raise BabelscopeError(
                 f"{self.path}: the first column has the sources of {what}, not translations; leave it out, or "
-                "write `source ||| translation` and set format=pairs"
+                "write `source ||| translation` and set ?format=pairs"
             )
         aligned = copy.copy(self)
         aligned._source_path, aligned._key, aligned._lines = what, str, index_of(sources, str)
