@@ -118,7 +118,7 @@ def test_what_is_not_each_shard_once_is_refused(study, tmp_path):
     refused("there is no shard")
     refused(r"shard 2/3 is missing; run the study with --shard 2/3", first, third)
     refused(r"shard 1/3 is missing \(and 1 more\)", third)
-    refused(r"shard 2/3 is there twice: .*2-of-3 and .*2-of-3", first, second, third, second)
+    refused(r"shard 2/3 is given twice: .*2-of-3 and .*2-of-3", first, second, third, second)
     other = run_study(study, shard="1/2").folder
     assert other is not None
     refused(r"1-of-2 is shard 1/2, but .* is 2/3", second, other, third)

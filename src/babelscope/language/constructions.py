@@ -72,7 +72,7 @@ class Sentence:
 
 
 def is_verb(word: Word) -> bool:
-    """Whether a word is a verb of its own, not an auxiliary of another."""
+    """Whether a word is a full verb, not the auxiliary of another."""
     return word.upos == "VERB" or (word.upos == "AUX" and relation(word) not in ("aux", "cop"))
 
 

@@ -86,7 +86,7 @@ def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device
         config = PlainConfig(**{**told, "vocabularies": tuple(told["vocabularies"])})
     except (TypeError, KeyError, BabelscopeError) as error:
         raise BabelscopeError(
-            f"{folder / PLAIN} is no configuration of a network that `lab train` made: {error}"
+            f"{folder / PLAIN} is not the configuration of a network of `lab train`: {error}"
         ) from None
     try:
         stored = load_file(files.paths[_WEIGHTS])

@@ -486,7 +486,7 @@ class Errors(Method):
         first = summary_table(
             comparison,
             all_figures,
-            title=f"Errors in its own translations: {comparison.tests}",
+            title=f"Errors in its own translations, corrected for what detectors miss: {comparison.tests}",
             labels=labels,
             value="error rate",
             more=("alarms",),

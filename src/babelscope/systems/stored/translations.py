@@ -158,7 +158,7 @@ class TranslationsFile:
         return next((number for number in own if self._found[number] != self._found[own[0]]), None)
 
     def _refuse_ambiguous(self, sources: Sequence[str]) -> None:
-        """A repeated source is found in order; that is safe only if it stands as often in both, or means the same."""
+        """Refuse a repeated source with several translations, unless both have it equally often."""
         wanted = Counter(map(self._key, sources))
         for source, own in (self._lines or {}).items():
             if 0 < wanted[source] != len(own) and (other := self._differing(own)) is not None:
