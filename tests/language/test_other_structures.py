@@ -148,7 +148,7 @@ def test_texts_without_any_structure_give_nothing_and_fail_nowhere() -> None:
         [(".", ".", "PUNCT", "", 0, "root")],
         [("1", "1", "NUM", "NumType=Card", 0, "root"), ("b", "_", "NOUN", "Case=", 1, "nsubj")],
     ]
-    made: list[Sentence] = [sentence(rows) for rows in odd]  # type: ignore[arg-type]
+    made: list[Sentence] = [sentence(rows) for rows in odd]
     tools = read_treebank(made)
     for kind in GENERAL_TYPES.values():
         for each in made:
