@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
@@ -13,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from babelscope.core.results import PairedField, Record
 from babelscope.core.system import Fingerprint, Question, Scored, Unanswered
@@ -284,3 +287,22 @@ def test_two_test_sets_of_one_name_are_refused(babelscope: Babelscope, tmp_path:
     asked = [each for name in ("a", "b") for each in ("--tests", f"sources:{tmp_path}/{name}/x.en")]
     ran = babelscope("gate", "cmd:cat", "cmd:cat", *asked)
     assert (ran.code, "two test sets are called x" in ran.err) == (2, True)
+
+
+def test_the_examples_for_continuous_integration_run_as_shell(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "gate.md").read_text("utf-8")
+    (settings,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    github, gitlab = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    scripts = [each["run"] for each in github], gitlab["gate"]["script"]
+    (tmp_path / "gate.toml").write_text(settings, "utf-8")
+    for name in ("test.en", "live.es", "candidate.es"):
+        texts = (f"{'El' if 'es' in name else 'The'} gato {n}." for n in range(100, 700))
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    babelscope = f'babelscope() {{ {sys.executable} -P -m babelscope "$@"; }}'
+    for install, command in scripts:
+        assert install == "pip install babelscope"
+        done = subprocess.run(["bash", "-ec", f"{babelscope}\n{command}"], cwd=tmp_path, check=False)
+        assert done.returncode == 0
+        assert gitlab["gate"]["artifacts"]["reports"]["junit"] == "gate.xml"
+        assert ET.parse(tmp_path / "gate.xml").getroot().tag == "testsuites"
+        (tmp_path / "gate.xml").unlink()
