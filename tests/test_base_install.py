@@ -43,7 +43,6 @@ COMMANDS = [
     "make challenge --parses a.conllu --source parsed.de --reference parsed.en --to made.jsonl",
     "flow --source doctors.en --target doctors.de --words lab:occupations",
     "lab corpus --n 200 --out corpus",
-    "lab models",
     "run --init --system file:first.de --tests parallel:own.en,own.de --method quality init.toml",
     f"score --system {CHAT} own.en --target own.de",
     "translate --system 'cmd:./translate.sh' own.en",

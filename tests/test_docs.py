@@ -21,7 +21,7 @@ from tests import docs_examples
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 BY_HAND = [page for page in sorted(DOCS.rglob("*.md")) if page.name not in ("coverage.md", "real-models.md")]
-MOST_WORDS, MOST_WORDS_OF_A_TASK, MOST_WORDS_OF_A_METHOD = 36_000, 500, 1_500
+MOST_WORDS, MOST_WORDS_OF_A_TASK, MOST_WORDS_OF_A_METHOD = 40_000, 500, 1_500
 # Pages whose examples ask no model; the others are left to `make test-all`.
 QUICK = {"agreement", "pairs", "services", "stored", "testsets", "unspaced"}
 # What stands for something else: several runs, an option that may be left out, further options.

@@ -135,7 +135,7 @@ def test_whose_verdict_it_is_must_be_clear(tmp_path: Path) -> None:
         agreement_with_method(said, {}, [*records[:3], records[0]], name="r")
     with pytest.raises(BabelscopeError, match="r:0 has no number in `top_kqrg`; name the right one"):
         agreement_with_method(said, {}, records[:3], name="r", field="top_kqrg")
-    with pytest.raises(BabelscopeError, match="none of the items that were judged"):
+    with pytest.raises(BabelscopeError, match="none of the judged items"):
         agreement_with_method(said, {}, [("r:9", {"id": "other", "score": 1.0})], name="r")
 
 

@@ -22,11 +22,11 @@ from babelscope.testsets import AmbiguousSource, MinimalPair
 from tests.support import toys
 from tests.support.toy_fixtures import Babelscope
 
-GO_ON = "run the same command again to go on"
+GO_ON = "run the same command again to resume"
 # They answer at once, or nearly so.
 SHORT = {"systems", "data list", "data show", "data echo", "data publish", "doctor", "plan"}
 SHORT |= {"gate"}  # asks as `check` does, and ends with a code of its own
-# What must be said, and beginnings of the names of files that may be left, to go on with.
+# What must be said, and beginnings of the names of files that may be left, to resume with.
 REPORTED_FLAGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "servers": ("only answers of servers are kept", ()),
     "cache": ("are in the cache", ("cache",)),

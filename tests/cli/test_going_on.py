@@ -114,7 +114,7 @@ def done(work: Path) -> list[str]:
         (
             KeyboardInterrupt(),
             130,
-            "stopped; what systems answered is kept; run the same command again to go on",
+            "stopped; what systems answered is kept; run the same command again to resume",
         ),
         (SystemFailure("the server is gone"), 1, "the server is gone"),
     ],

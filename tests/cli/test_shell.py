@@ -166,7 +166,7 @@ def test_an_interrupted_study_says_how_to_go_on(
     ran = babelscope("run study.toml")
     assert (ran.code, ran.err) == (
         130,
-        "babelscope: stopped; finished work is kept in the run folder; run the same command again to go on\n",
+        "babelscope: stopped; finished work is kept in the run folder; run the same command again to resume\n",
     )
     monkeypatch.setattr("babelscope.systems.registry.load_schemes", interrupt)
     assert babelscope("systems").code == 130

@@ -67,7 +67,7 @@ def test_a_row_is_one_flat_object():
 
 @pytest.mark.parametrize("labels", [{"n": "x"}, {"ties": "x"}])
 def test_a_row_loses_no_field_to_another_of_its_name(labels):
-    with pytest.raises(BabelscopeError, match="two fields of one name"):
+    with pytest.raises(BabelscopeError, match="two fields with the same name"):
         Row("accuracy", Estimate(0.5, 0.25, 0.75, 8), labels, {"ties": 1})
 
 

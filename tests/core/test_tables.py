@@ -96,7 +96,15 @@ def test_text():
     assert cells == [
         ["lab:teacher", "np_agreement", "0.04", "40", "12.3 [10.1, 14.6]†", "+0.5", "3", "error"],
         [
-            *("lab:student", "word_order", "1.2e-07", "12", "50.0 (no interval: 2 sentences)", "-2", "1,234"),
+            *(
+                "lab:student",
+                "word_order",
+                "< 0.0001",
+                "12",
+                "50.0 (no interval: 2 sentences)",
+                "-2",
+                "1,234",
+            ),
             "too few items",
         ],
         ["lab:student", "control", "–", "control"],
@@ -116,6 +124,24 @@ def test_markdown():
     assert lines[4] == "| lab:teacher | np_agreement | 0.04 | 40 | 12.3 [10.1, 14.6]† | +0.5 | 3 | error |"
     assert lines[-1] == "`sha:1`"
     assert {len(line.split(" | ")) for line in lines if line.startswith("| ")} == {8}
+
+
+def test_a_wide_latex_table_has_systems_as_lines_and_intervals_below():
+    kinds = ("accuracy in forced choice", "errors in its own translations")
+    headings: list[str | Column] = [
+        "error type",
+        *(Column(kind, "percent", system=name) for kind in kinds for name in ("one", "two")),
+    ]
+    half, whole = Estimate(0.5, 0.25, 0.75, 40), Estimate(1.0, 0.9, 1.0, 40)
+    made = render([Table("t", headings, [["a_b", half, whole, half, None]])], "latex")
+    assert r"\shortstack{accuracy in\\forced choice, \%}" in made
+    rows = [line for line in made.split("\n") if line.endswith(r" \\") and "&" in line][1:]
+    assert rows == [
+        r"a b & one & 50.0 & 50.0 \\",
+        r" &  & {\scriptsize [25.0, 75.0]} & {\scriptsize [25.0, 75.0]} \\",
+        r"a b & two & 100.0 &  \\",
+        r" &  & {\scriptsize [90.0, 100.0]} &  \\",
+    ]
 
 
 def test_latex_has_columns_of_intervals_and_says_why_there_is_none():
@@ -256,7 +282,7 @@ NONE = Estimate.empty()
 @pytest.mark.parametrize(
     ("rows", "title", "headings", "first", "in_latex"),
     [
-        ([[A, B], [A, NONE]], "t ([95 % interval], n = 40)", ["s", "x", "y"], "0.5 [0.25, 0.75]", 5),
+        ([[A, B], [A, NONE]], "t ([95 % interval]; n = 40)", ["s", "x", "y"], "0.5 [0.25, 0.75]", 5),
         ([[A, B], [C, NONE]], "t ([95 % interval])", ["s", "n", "x", "y"], "40", 6),
         ([[A, C], [A, None]], "t ([95 % interval])", ["s", "x", "y"], "0.5 [0.25, 0.75], n=40", 7),
         ([["1", "2"], ["3", 4]], "t", ["s", "x", "y"], "1", 3),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from babelscope.language.base import Language
 from babelscope.testsets import load
 from tests.support.toy_fixtures import Babelscope
 
@@ -60,6 +61,30 @@ def test_a_system_that_searches_is_asked_for_its_mode(babelscope: Babelscope, tm
     assert babelscope("report", str(tmp_path / "run"), "--to", str(tmp_path / "page.html")).code == 0
 
 
+@pytest.mark.parametrize("references", [True, False])
+def test_checks_run_without_the_packages_of_the_target_language(
+    references: bool, babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Language, "analysis_version", lambda _self: "")
+    texts = {"en": "They saw 1{} cats.\n", "de": "Sie sahen 1{} Katzen.\n", "out": "Sie sahen 7{} Katzen.\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text("".join(text.format(20 + n) for n in range(60)), "utf-8")
+    asked = f"parallel:{tmp_path}/en,{tmp_path}/de" if references else f"sources:{tmp_path}/en"
+    asked_in = ["--tests", asked, "--source-language", "en", "--target-language", "de"]
+    system = f"file:{tmp_path}/out"
+    (card,) = babelscope("check", system, *asked_in, "--out", str(tmp_path / "run"), "--json").rows
+    (wrong,) = [each["check"] for each in card["checks"] if each["verdict"] == "error"]
+    why = "German analysis needs" if references else "they need references"
+    assert (wrong, why in card["not_tested"]["np_agreement"]) == ("number", True)
+    assert babelscope("report", str(tmp_path / "run"), "--to", str(tmp_path / "page.html")).code == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert f"Not tested, because {why}" in page
+    assert "no sentence has it: loses a negation" in page
+    gated = babelscope("gate", f"file:{tmp_path}/de", system, *asked_in)
+    assert gated.code == 3
+    assert "Not tested, because " + why in gated.out.replace("\n  ", " ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -72,3 +97,15 @@ def test_what_is_refused(arguments: list[str], message: str, babelscope: Babelsc
     ran = babelscope("check", *arguments)
     assert ran.code == 2
     assert message in ran.err
+
+
+def test_translations_beside_their_sources_are_not_taken_for_plain_text(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    texts = [f"They saw {100 + n} cats." for n in range(3)]
+    (tmp_path / "in").write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    (tmp_path / "out").write_text("".join(f"{text} ||| Vieron gatos.\n" for text in texts), "utf-8")
+    asked = ["--text", str(tmp_path / "in"), "--source-language", "en", "--target-language", "es"]
+    ran = babelscope("check", f"file:{tmp_path}/out", *asked)
+    assert (ran.code, "set ?format=pairs" in ran.err) == (2, True)
+    assert babelscope("check", f"file:{tmp_path}/out?format=pairs", *asked).code == 0

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from babelscope.core.results import PairedField, Record
 from babelscope.core.system import Fingerprint, Question, Scored, Unanswered
@@ -21,6 +25,7 @@ from babelscope.decide.show import as_json, as_junit, as_lines
 from babelscope.methods.base import Items, Method
 from babelscope.systems.contract import ask_translate
 from babelscope.testsets import SourceSentence, TestSet
+from tests.support.toy_fixtures import Babelscope
 
 
 @dataclass
@@ -169,7 +174,12 @@ def figures(gate: Gate) -> dict[str, Any]:
 @pytest.mark.parametrize(("n", "worse"), [(240, 0), (600, 60)])
 def test_figures_of_files_do_not_depend_on_the_order(tmp_path: Path, form: str, n: int, worse: int) -> None:
     # Numbers are in every third line; a translation of another line has another number. Some lines are repeated.
-    texts = [f"They saw {100 + n // 2} cats." if n % 3 == 0 else "They saw cats." for n in range(n)]
+    texts = [
+        f"They saw {100 + n // 2} cats."
+        if n % 3 == 0
+        else f"They saw cats {'a' * (n // 2 % 20)}{'b' * (n // 40)}."
+        for n in range(n)
+    ]
     right = [text.replace("They saw", "Sie sahen") for text in texts]
     old = [text.replace("1", "7") if n % 10 == 0 else text for n, text in enumerate(right)]
     new = [text.replace("1", "9") if n % 15 == 0 or n < worse else text for n, text in enumerate(right)]
@@ -188,6 +198,14 @@ def test_figures_of_files_do_not_depend_on_the_order(tmp_path: Path, form: str, 
 
     stopped = decide(range(n), sequential=True)
     assert (stopped.asked < n) == bool(worse)
+    if not worse:  # how many more are needed, and which
+        assert stopped.exit_code == 4
+        assert "with a number or date" in as_lines(stopped, 200)
+        cases = list(ET.fromstring(as_junit(stopped)).iter("testcase"))
+        assert len({(case.get("classname"), case.get("name")) for case in cases}) == len(cases)
+        skipped = {case.get("name"): case.find("skipped") for case in cases}
+        assert "more items are needed" in str(skipped["number"].get("message"))  # type: ignore[union-attr]
+        assert "not tested" in str(skipped["glossary"].get("message"))  # type: ignore[union-attr]
     seen = set(next(each.check.sources for each in stopped.checks if each.check.name == "number"))
     same = decide([place for place, text in enumerate(texts) if text in seen])
     assert figures(stopped) == figures(same)
@@ -209,6 +227,82 @@ def test_output_in_every_form() -> None:
         3,
         "planted",
     )
-    suite = ET.fromstring(as_junit(found))
-    assert (suite.get("failures"), suite.get("tests")) == ("1", "2")
+    (suite,) = ET.fromstring(as_junit(found))
+    assert {name: suite.get(name) for name in ("failures", "tests", "skipped", "errors")} == {
+        "failures": "1", "tests": "2", "skipped": "0", "errors": "0"
+    }  # fmt: skip
     assert "only b" in (suite.findtext("testcase/failure") or "")
+
+
+JUDGE = """
+import json, random, re, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    wrong = re.findall("[0-9]+", asked["source"]) != re.findall("[0-9]+", asked["translation"])
+    print("yes" if (wrong if sys.argv[1] == "good" else random.random() < 0.5) else "no")
+"""
+SETTINGS = """
+[gate]
+margin = "2%"
+[[tests]]
+spec = "sources:source"
+[[methods]]
+name = "judged"
+judge = "cmd:PYTHON FOLDER/judge.py KIND"
+error = ["number"]
+known = 60
+"""
+
+
+@pytest.mark.parametrize(("kind", "code"), [("good", 3), ("coin", 4)])
+@pytest.mark.parametrize("sequential", [False, True])
+def test_a_judge_in_the_settings_counts_if_it_can_be_trusted(
+    kind: str, code: int, sequential: bool, babelscope: Babelscope, tmp_path: Path
+) -> None:
+    folder = tmp_path / "ci"  # files are found beside the settings
+    folder.mkdir()
+    (folder / "judge.py").write_text(JUDGE, "utf-8")
+    settings = SETTINGS.replace("PYTHON", sys.executable).replace("FOLDER", str(folder)).replace("KIND", kind)
+    (folder / "gate.toml").write_text(settings, "utf-8")
+    texts = [f"They saw {100 + n} cats." for n in range(300)]
+    (folder / "source").write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    for name, every in (("old", 40), ("new", 6)):
+        lines = [text.replace(" 1", " 9") if n % every == 0 else text for n, text in enumerate(texts)]
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    more = ["--sequential"] if sequential else []
+    ran = babelscope(
+        "gate", f"file:{tmp_path}/old", f"file:{tmp_path}/new", "--config", str(folder / "gate.toml"), *more
+    )
+    assert ran.code == code
+    if kind == "coin":
+        assert "their judge is not known" in ran.out.replace("\n  ", " ")
+    else:
+        assert "number: only new is wrong in" in ran.out
+
+
+def test_two_test_sets_of_one_name_are_refused(babelscope: Babelscope, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.en").write_text("A cat.\n", "utf-8")
+    asked = [each for name in ("a", "b") for each in ("--tests", f"sources:{tmp_path}/{name}/x.en")]
+    ran = babelscope("gate", "cmd:cat", "cmd:cat", *asked)
+    assert (ran.code, "two test sets are called x" in ran.err) == (2, True)
+
+
+def test_the_examples_for_continuous_integration_run_as_shell(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "gate.md").read_text("utf-8")
+    (settings,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    github, gitlab = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    scripts = [each["run"] for each in github], gitlab["gate"]["script"]
+    (tmp_path / "gate.toml").write_text(settings, "utf-8")
+    for name in ("test.en", "live.es", "candidate.es"):
+        texts = (f"{'El' if 'es' in name else 'The'} gato {n}." for n in range(100, 700))
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    babelscope = f'babelscope() {{ {sys.executable} -P -m babelscope "$@"; }}'
+    for install, command in scripts:
+        assert install == "pip install babelscope"
+        done = subprocess.run(["bash", "-ec", f"{babelscope}\n{command}"], cwd=tmp_path, check=False)
+        assert done.returncode == 0
+        assert gitlab["gate"]["artifacts"]["reports"]["junit"] == "gate.xml"
+        assert ET.parse(tmp_path / "gate.xml").getroot().tag == "testsuites"
+        (tmp_path / "gate.xml").unlink()

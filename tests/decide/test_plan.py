@@ -15,7 +15,7 @@ from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 
 POOL = [
-    f"Sentence {n} has a number." if n % 10 == 0 else f"The {'cat' if n % 2 else 'dog'} sleeps."
+    f"Sentence {n} has a number." if n % 10 == 0 else f"Dogs bark {'a' * (n % 25 + 1)} {'b' * (n // 25)}."
     for n in range(500)
 ]
 
@@ -36,15 +36,27 @@ def test_allocation_takes_all_that_is_asked_for(sizes: dict[str, int], n: int) -
 
 def test_weighted_rates_of_samples_are_those_of_the_pool() -> None:
     # Errors are five times as frequent where there is a number.
-    wrong = {text: (0.5 if "number" in text else 0.1) for text in POOL}
-    truth = np.mean([wrong[text] for text in POOL])
-    for seed in range(5):
-        lines = draw_sample(POOL, 60, seed=seed).lines
-        weights = [line["weight"] for line in lines]
-        assert sum(weights) == pytest.approx(60)
-        rate = sum(line["weight"] * wrong[line["source"]] for line in lines) / 60
-        assert rate == pytest.approx(truth)
-        assert len({line["id"] for line in lines}) == 60
+    draws = np.random.default_rng(4)
+    wrong = {text: draws.random() < (0.5 if "number" in text else 0.1) for text in POOL}
+    truth = np.mean(list(wrong.values()))
+    rates, plain = [], []
+    for seed in range(400):
+        lines = draw_sample(POOL + POOL[:30], 60, seed=seed).lines
+        assert sum(line["weight"] for line in lines) == pytest.approx(60)
+        assert len({line["id"] for line in lines}) == len({line["source"] for line in lines}) == 60
+        rates.append(np.mean([line["weight"] * wrong[line["source"]] for line in lines]))
+        plain.append(np.mean([wrong[line["source"]] for line in lines]))
+    assert abs(np.mean(rates) - truth) < 3 * np.std(rates) / 20
+    assert abs(np.mean(plain) - truth) > 3 * np.std(plain) / 20
+
+
+def test_sentences_are_drawn_by_what_checks_look_for() -> None:
+    pool = ["She left.", "It is not here.", "Call {name}.", "Is it?", "It is (so) here.", "It costs 3 $."]
+    pool += [f"Nothing {'more ' * n}here" for n in range(1, 20)]
+    strata = draw_sample(pool, 8, languages={"source_language": "en"}).strata
+    found = {"gender", "negation", "copy", "question", "punctuation", "none of these"}
+    assert found <= set(strata) <= found | {"number", "unit"}
+    assert "negation" not in draw_sample(pool, 8).strata
 
 
 def test_samples_have_more_of_what_is_rare(babelscope: Babelscope, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def text(*rows: str) -> bytes:
 
 def count(path: Path) -> int:
     """How many lines a file has, counted without our own code."""
-    data = path.read_bytes()
+    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     return data.count(b"\n") + (data[-1:] not in (b"\n", b""))
 
 

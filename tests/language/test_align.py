@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.language.align import SYMMETRIZATIONS, align, parse_links, read_pharaoh
+from babelscope.language.align import SYMMETRIZATIONS, align, align_ways, parse_links, read_pharaoh
 from babelscope.util.errors import BabelscopeError
 
 NOUNS = {"dog": "Hund", "cat": "Katze", "horse": "Pferd", "bird": "Vogel"}
@@ -64,6 +64,15 @@ def test_the_aligner_finds_word_by_word_translations() -> None:
         assert sum(found == straight for found in links) >= 0.9 * len(PAIRS), how
     assert align(PAIRS) == align(PAIRS)
     assert align([]) == []
+
+
+def test_several_ways_are_those_of_each_alone() -> None:
+    pytest.importorskip("thot")
+    hows = ("reverse", "intersection", "union", "forward")
+    assert align_ways(PAIRS, hows) == [align(PAIRS, how) for how in hows]
+    reverse, both, union, forward = ([set(links) for links in found] for found in align_ways(PAIRS, hows))
+    assert both == [one & other for one, other in zip(forward, reverse, strict=True)]
+    assert union == [one | other for one, other in zip(forward, reverse, strict=True)]
 
 
 def test_one_direction_gives_each_word_one_link() -> None:

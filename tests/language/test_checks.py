@@ -99,6 +99,11 @@ def test_words_that_negate_are_valid_and_are_negations_of_their_own_language() -
     assert "negation" not in run_checks("x not y", "z", Setting("en", "xx"))
 
 
+def test_what_must_be_copied_is_not_left_untranslated() -> None:
+    source, text = (f"{each} https://www.example.com/help/start" for each in ("See", "Ver"))
+    assert run_checks(source, text, Setting("en", "es"), ["untranslated"]) == {"untranslated": None}
+
+
 def test_a_glossary_has_required_and_banned_terms(tmp_path: Path) -> None:
     path = tmp_path / "terms.toml"
     path.write_text(

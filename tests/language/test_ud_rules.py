@@ -344,6 +344,14 @@ Found = list[tuple[str, str, float]]
         ("subject_verb_agreement", KEYS, "de", [("fehlen", "Schlüssel", 2)]),
         ("subject_verb_agreement", KEYS_HAVE, "de", [("haben", "Schlüssel", 0)]),
         ("subject_verb_agreement", PAST, "en", []),
+        # Marked by its mood alone, as in German and Italian PUD.
+        (
+            "subject_verb_agreement",
+            KEYS.replace("VerbForm=Fin", "Mood=Ind"),
+            "de",
+            [("fehlen", "Schlüssel", 2)],
+        ),
+        ("subject_verb_agreement", KEYS.replace("VerbForm=Fin", "Mood=Ind|VerbForm=Vnoun"), "tr", []),
         ("subject_verb_agreement", KEYS.replace("nsubj", "obj"), "de", []),
         ("extraposed_relative", SEEN, "de", [("Mann", "lacht", 3)]),
         ("extraposed_relative", IN_PLACE, "de", []),

@@ -125,7 +125,7 @@ def test_names_must_tell_systems_apart() -> None:
 @pytest.mark.parametrize(
     ("records", "told"),
     [
-        ([], "made 0 records of 5 items"),
+        ([], "made 0 records for 5 items"),
         ([{"id": "mine"}] * 5, "fills the field 'id'"),
         ([{"x": math.nan}] * 5, "the record of item 'i0' is not JSON text"),
         ([{"x": "\ud800"}] * 5, "the record of item 'i0' is not JSON text"),

@@ -141,7 +141,7 @@ def test_a_model_that_was_changed_is_not_loaded(ready: Path, monkeypatch: pytest
     was = path.read_bytes()
     monkeypatch.setattr(comet, "_open", {})
     path.write_bytes(was + b" ")
-    with pytest.raises(SystemFailure, match="is not the file any more that was downloaded for comet"):
+    with pytest.raises(SystemFailure, match="has changed since it was downloaded for comet"):
         COMET.sentence(["a"], [["a"]], ["x"])
     path.write_bytes(was)
     assert COMET.sentence(["a"], [["a"]], ["x"]) == [1]

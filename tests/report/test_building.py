@@ -256,7 +256,7 @@ def test_a_result_shows_itself_in_a_notebook():
     shown = Page(html)
     line = [HOSTILE[1], "0.5 [0.25, 0.75]"]
     assert shown.tables == [[["phenomenon", "value"], line]]
-    assert "<caption>Figures: all ([95 % interval], n = 8)</caption>" in html
+    assert "<caption>Figures: all ([95 % interval]; n = 8)</caption>" in html
     assert "|seed:0|" in html
     assert "img" not in {name for name, _ in shown.elements}
 

@@ -152,7 +152,7 @@ def test_one_model_under_several_prompts_is_in_memory_once(folder):
         (["x [lines]", "x [list]"], "x"),
         (["llm:x?prompt=a", "llm:x?prompt=b"], "llm:x"),
         (["mine-one", "mine-two"], "mine"),
-        (["a", "b"], "a"),
+        (["a", "b"], "a, b"),
     ],
 )
 def test_common_name(names, common):

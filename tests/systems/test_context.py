@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.system import Fingerprint, Question, Scored
+from babelscope.core.system import Fingerprint, Question, Scored, properties
 from babelscope.systems.context import Context, WithContext, last_tokens
 from babelscope.systems.contract import ask_sample, ask_score, ask_translate
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
+from tests.support.models import SOURCES, TARGETS, build_causal
+from tests.support.serving import App, Server
+
+Serve = Callable[[App], Server]
 
 WORDS = st.lists(st.text("abcß", min_size=1, max_size=4), min_size=1, max_size=5).map(" ".join)
 
@@ -117,7 +123,7 @@ def test_lost_separators_are_noted() -> None:
 
 def test_models_of_the_last_sentence_alone() -> None:
     toy = Chain()
-    system = WithContext(toy, Context(1, target=False))
+    system = WithContext(toy, Context(1, target=False, separator=" "))
     ((found,),) = ask_translate(system, [question("b", ["a"], ["A"])])
     assert found.text == "A B"  # all that such a model writes
     (score,) = ask_score(system, [(question("b", ["a"], ["A"]), "B")])
@@ -174,3 +180,89 @@ def test_tokens_of_the_last_sentence(tokens: list[str], text: str, kept: int | N
     answer = Scored("", tuple(tokens), tuple(-1.0 for _ in tokens))
     found = last_tokens(answer, text)
     assert (found and len(found.tokens)) == kept
+
+
+# --- Systems that take context as such: no separator is given ------------------------------------------------------
+
+IT = question("It barks.", ["A cat.", "A dog."], ["Eine Katze.", "Ein Hund."])
+ALONE = question("It sings.")
+
+
+def openai_spec(server: Server, more: str = "") -> str:
+    return f"openai:{server.url}/v1#m?source=English&target=German&prompt=Say {{text}}{more}"
+
+
+def test_a_chat_has_the_context_as_turns(serve: Serve) -> None:
+    server = serve(lambda _: {"choices": [{"message": {"content": "Er bellt."}, "finish_reason": "stop"}]})
+    system = open_system(openai_spec(server, "&context=1"))
+    assert properties(system).reads_context
+    found = ask_translate(system, [IT, ALONE])
+    assert [each.text for (each,) in found] == ["Er bellt.", "Er bellt."]
+    turns = {tuple(each["content"] for each in request.body["messages"]) for request in server.seen}
+    assert turns == {("Say A dog.", "Ein Hund.", "Say It barks."), ("Say It sings.",)}
+    ask_translate(open_system(openai_spec(server)), [IT])
+    assert [each["content"] for each in server.seen[-1].body["messages"]] == ["Say It barks."]
+
+
+def test_a_prompt_has_a_field_for_context(serve: Serve) -> None:
+    server = serve(lambda _: {"choices": [{"message": {"content": "Er."}, "finish_reason": "stop"}]})
+    spec = openai_spec(server).replace("Say {text}", "{context} => {text}")
+    ask_translate(open_system(f"{spec}&context=2&context_target=no"), [IT, question("{text}", ["{text}"])])
+    sent = {request.body["messages"][-1]["content"] for request in server.seen}
+    assert sent == {"A cat. A dog. => It barks.", "{text} => {text}"}
+    with pytest.raises(BabelscopeError, match=r"the prompt has \{context\}; set context=N"):
+        open_system(spec)
+    with pytest.raises(BabelscopeError, match=r"need a prompt with \{context\}"):
+        ask_translate(open_system(openai_spec(server, "&context=1&context_target=no")), [IT])
+
+
+def test_a_server_gets_context_as_a_field_and_the_store_tells_contexts_apart(serve: Serve) -> None:
+    server = serve(
+        lambda request: {
+            "translations": [f"ja {len(request.body['sources'])}"] * len(request.body["sources"])
+        }
+    )
+    system = open_system(f"{server.url}/t?context=1")
+    ask_translate(system, [IT, ALONE])
+    (request,) = server.seen
+    assert request.body["context_sources"] == [["A dog."], []]
+    assert request.body["context_targets"] == [["Ein Hund."], []]
+    other = dataclasses.replace(IT, context_source=("A cat.", "A wolf."))
+    ask_translate(system, [other])
+    assert server.seen[-1].body["context_sources"] == [["A wolf."]]
+    ask_translate(open_system(f"{server.url}/t"), [IT])
+    assert "context_sources" not in server.seen[-1].body
+
+
+def test_a_template_of_a_service_has_a_place_for_context(serve: Serve, tmp_path: Path) -> None:
+    server = serve(lambda _: {"answer": "Er bellt."})
+    body = 'url = "{}"\nanswers = "answer"\n[body]\ntext = "{{text}}"\nbefore = "{{context}}"\n'
+    path = tmp_path / "service.toml"
+    path.write_text(body.format(server.url))
+    ask_translate(open_system(f"rest:{path}?context=2"), [IT])
+    assert server.seen[-1].body == {"text": "It barks.", "before": "A cat. A dog."}
+    with pytest.raises(BabelscopeError, match=r"the template has \{context\}; set context=N"):
+        open_system(f"rest:{path}")
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_a_language_model_scores_the_target_after_its_context(tmp_path: Path, chat: bool) -> None:
+    """The score given context is that of the whole text minus that of what stands before the target."""
+    folder = build_causal(tmp_path / "m", chat=chat)
+    spec = f"llm:{folder}?source=English&target=German&max_length=40&prompt={{text}} ="
+    system = open_system(f"{spec}&context=2")
+    target = TARGETS[0][:20]
+    others = [(question(SOURCES[1][:20], ["a"], ["b"]), target), (question(SOURCES[0][:20]), target)]
+    asked = question(SOURCES[0][:20], ["one", "two"], ["eins", "zwei"])
+    (found,) = ask_score(system, [(asked, target)])
+    again = ask_score(system, [*others, (asked, target)])
+    assert math.isclose(again[2].total, found.total, abs_tol=1e-4 * len(found.tokens))
+    assert abs(again[1].total - found.total) > 1e-3, "context changes a score"
+    (alone,) = ask_score(open_system(spec), [(asked, target)])
+    assert math.isclose(alone.total, again[1].total, abs_tol=1e-4 * len(alone.tokens))
+    if not chat:
+        written = open_system(f"{spec.replace('{text} =', '')}one = eins%0Atwo = zwei%0A{{text}} =")
+        (whole,) = ask_score(written, [(asked.source, target)])
+        assert math.isclose(whole.total, found.total, abs_tol=1e-6)
+    specs = [spec, f"{spec}&context=1", f"{spec}&context=2", f"{spec}&context=2&separator=|"]
+    assert len({open_system(each).fingerprint.digest for each in specs}) == 4

@@ -539,7 +539,7 @@ def written(path, items):
 @pytest.mark.parametrize(
     ("items", "more", "told"),
     [
-        (PAIRS, ["--beam", "2"], "beam has no effect on minimal pairs"),
+        (PAIRS, ["--set", "beam=2"], "beam has no effect on minimal pairs"),
         (PAIRS, ["--evaluator", "toy:1"], "evaluator has no effect on minimal pairs"),
         (PAIRS, ["--question", "{first} {second}"], "question has no {source}; it needs {source}, {first}"),
         (BATS, ["--question", "{source} {first}"], "question has no {translation}"),

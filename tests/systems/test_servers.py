@@ -184,15 +184,6 @@ def test_a_retry_is_told_once_on_a_terminal(serve, capsys, monkeypatch, terminal
     assert capsys.readouterr().err == (told if terminal else "")
 
 
-def test_the_first_failure_ends_the_rest(serve):
-    server = serve(lambda request: (403, {}, b"no") if request.number == 3 else translating(request))
-    with pytest.raises(SystemFailure, match="answered 403"):
-        open_system(f"{server.url}?batch=1&concurrency=2").translate([f"s {n}" for n in range(300)])
-    seen = len(server.seen)
-    time.sleep(0.2)
-    assert len(server.seen) == seen < 100
-
-
 def test_answers_under_way_at_a_failure_are_kept(serve):
     """They are paid for, however late they come."""
     failed = threading.Event()

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from babelscope.language.ud import read_trees, tree_ranges
@@ -18,8 +18,9 @@ from babelscope.util.text import FileRange, count_lines, line_ranges, parallel_r
 SIZES = st.integers(1, 9)
 
 
+@example(["\ufeff"], False, 1)
 @given(
-    st.lists(st.sampled_from(["", "a", "zwei Wörter", " ", "\u2028", "\ufeffa", "x" * 50])),
+    st.lists(st.sampled_from(["", "a", "zwei Wörter", " ", "\u2028", "\ufeff", "\ufeffa", "x" * 50])),
     st.booleans(),
     SIZES,
 )

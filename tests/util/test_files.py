@@ -16,7 +16,14 @@ import pytest
 
 from babelscope.util import files as module
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.files import check_outputs, check_writable, open_regular, private_folder, replacing
+from babelscope.util.files import (
+    check_folder,
+    check_outputs,
+    check_writable,
+    open_regular,
+    private_folder,
+    replacing,
+)
 
 
 def write(path: Path, data: bytes = b"new") -> None:
@@ -111,6 +118,13 @@ def test_checking_leaves_nothing_behind(tmp_path):
     assert (tmp_path / "a").read_text() == "old"
     with pytest.raises(SystemFailure, match="a/b cannot be written: Not a directory"):
         check_writable(tmp_path / "a" / "b")
+
+
+def test_a_kill_while_a_folder_is_checked_leaves_nothing_in_it(tmp_path, monkeypatch):
+    for place in (os, Path):
+        monkeypatch.setattr(place, "unlink", lambda *_, **__: None)
+    check_folder(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path, monkeypatch):

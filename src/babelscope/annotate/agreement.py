@@ -418,7 +418,7 @@ def _correlation_rows(
             scores[unit] = float(found.value)
             people.setdefault(name, {})[unit] = float(each.answer[human_field])
     if not scores:
-        raise BabelscopeError("none of the items that were judged has a score in these records")
+        raise BabelscopeError("none of the judged items has a score in these records")
     if len(people) > 1:
         people[ALL] = {
             unit: float(np.mean([own[unit] for own in people.values() if unit in own])) for unit in scores

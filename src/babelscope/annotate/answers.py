@@ -261,7 +261,7 @@ def _parse_answers(data: bytes, path: Path) -> tuple[dict[str, Answered], bytes]
     for number, line in enumerate(lines, 1):
         place = at(path, number)
         if len(line) > LONGEST_LINE:
-            raise BabelscopeError(f"{place} is longer than {LONGEST_LINE:,} bytes, so it is no answer")
+            raise BabelscopeError(f"{place} is longer than {LONGEST_LINE:,} bytes, so it is not an answer")
         each = _parse_line(parse_json(line, path, number), place)
         found[each.item] = each
     return found, torn

@@ -46,6 +46,7 @@ def check(
     no parser are needed; with test sets that have them, more is checked.
     """
     from babelscope.decide.card import Budget, make_card
+    from babelscope.decide.opening import by_name
     from babelscope.decide.show import card_json, card_lines
     from babelscope.systems.cache import forget_unfinished, with_store
     from babelscope.systems.registry import open_system, split_name
@@ -59,7 +60,7 @@ def check(
         if source_language not in ("", "en"):
             raise BabelscopeError(f"our own sentences are English: name --text FILE in {source_language}")
         specs, source_language = ["probes:en"], "en"
-    loaded = {each.name: each for each in map(load, specs)}
+    loaded = by_name([load(spec) for spec in specs])
     with telling_what_is_kept(answers_kept(cache) if out is None else work_kept_in(out)):
         card = make_card(
             with_store(open_system(system), cache),

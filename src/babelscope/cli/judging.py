@@ -262,7 +262,8 @@ class _Judging:
         options, typed = self.options, self.typed
         if options.rejudge is not None:
             roles = [role for role in self.method.requires if role != "system"]
-            self._refuse([*_OF_SYSTEMS, *roles], "--rejudge")
+            own = self.method.Settings.model_fields  # a setting `metric` is not the option for systems
+            self._refuse([*(name for name in _OF_SYSTEMS if name not in own), *roles], "--rejudge")
             if "seed" in typed:
                 raise BabelscopeError("--rejudge uses the seed of the run: leave --seed out")
         for name in ("tests", "system"):

@@ -22,7 +22,7 @@ from babelscope.util.text import shorten
 STOPPED = 130
 """Exit code after Ctrl-C."""
 NOTHING_KEPT = "nothing is kept; run the same command to start again"
-GO_ON = "run the same command again to go on"
+GO_ON = "run the same command again to resume"
 PARTS_KEPT = f"finished parts are kept; {GO_ON}"
 
 _Function = TypeVar("_Function", bound=Callable[..., None])

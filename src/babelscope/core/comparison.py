@@ -27,7 +27,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TAKEN = {"name", "value", "low", "high", "n", "no_interval", "signature", "table"}
 _TAKEN |= {"method", "system", "tests", "by"}
 CAUTIONS = {
-    "discrepancy": "not comparable between models (section 3.2): compare test sets under one model, not models"
+    "discrepancy": "by how many nats per token its own translation is more probable than the correct one; compare "
+    "test sets by it, not models (section 3.2)"
 }
 """Figure -> why it must not be compared between systems."""
 _LONGEST = 100

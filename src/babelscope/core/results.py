@@ -129,7 +129,9 @@ class Row:
     def __post_init__(self) -> None:
         fields = ["name", "value", "low", "high", "no_interval", "n", *self.labels, *self.counts]
         if len(set(fields)) < len(fields):
-            raise BabelscopeError(f"the row {self.name!r} has two fields of one name: {', '.join(fields)}")
+            raise BabelscopeError(
+                f"the row {self.name!r} has two fields with the same name: {', '.join(fields)}"
+            )
 
     @property
     def is_part(self) -> bool:
@@ -145,9 +147,9 @@ class Row:
         return {"name": self.name, **labels, **self.estimate.as_json(), **self.counts}
 
     def told(self, label: str) -> str:
-        """A label as people read it, p-values to four digits; empty if the row does not have it."""
+        """A label as people read it, p-values to two digits; empty if the row does not have it."""
         value = self.labels.get(label, "")
-        return f"{value:.4g}" if isinstance(value, float) else str(value)
+        return p_text(value) if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +344,11 @@ def number(value: float, decimals: int | None = None) -> str:
         # Large numbers are whole, and have no exponent.
         return f"{value:,.0f}" if 999.5 <= abs(value) < math.inf else f"{value:.3g}"
     return f"{round(value, decimals) + 0.0:.{decimals}f}"  # no minus before a zero
+
+
+def p_text(value: float) -> str:
+    """A p-value with two significant digits; of a small one, only how small it is."""
+    return "< 0.0001" if 0 <= value < 0.0001 else f"{value:.2g}"
 
 
 def even_decimals(values: Iterable[float]) -> int:

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
-from babelscope.core.results import Estimate, Row, even_decimals, grouped, number
+from babelscope.core.results import Estimate, Row, even_decimals, grouped, number, p_text
 from babelscope.util.terminal import FIRM, draw, mark_hidden, visible, wrap
 
 Cell = str | int | float | Estimate | None
@@ -73,6 +73,8 @@ class Table:
     name: str = ""
     """What `--table NAME` calls it."""
     notes: Sequence[Note] = ()
+    verdicts: str = ""
+    """What its verdicts mean, for the title."""
 
     @property
     def columns(self) -> list[Column]:
@@ -180,6 +182,7 @@ def rows_html(rows: Sequence[Row], signature: str) -> str:
 # --- The formats ---------------------------------------------------------------------------------------------------
 
 # Columns of names that their owners chose: they stay as they are.
+_P = ("p", "p_holm")
 _OWN_NAMES = ("system", "against", "tests", "run", "group", "evaluator", "evaluators", "verdicts")
 
 
@@ -218,11 +221,12 @@ def _place_of_n(lines: Sequence[Line]) -> Literal["title", "column", "cell", ""]
 
 
 def _titled(table: Table, *, brackets: bool = True) -> str:
-    """The title, with the meaning of brackets, and n if it is the same for all figures."""
+    """The title, then what brackets and verdicts mean, and n if it is the same for all figures."""
     notes = ["[95 % interval]"] if brackets and _figures(table) else []
+    notes += [table.verdicts] if table.verdicts else []
     if _place_of_n(table.lines) == "title":
         notes.append(f"n = {next(n for line in table.lines for n in _sizes(line)):,}")
-    return f"{table.title} ({', '.join(notes)})".lstrip() if notes else table.title
+    return f"{table.title} ({'; '.join(notes)})".lstrip() if notes else table.title
 
 
 def _form(column: Column, digits: int | None) -> Callable[[float], str]:
@@ -241,7 +245,8 @@ def _cell_text(cell: Cell, column: Column, *, is_label: bool, with_n: bool = Fal
     if isinstance(cell, Estimate):
         return cell.text(form) + (f", n={cell.n:,}" if with_n and cell.n else "")
     if isinstance(cell, float):
-        return form(cell)
+        is_p = is_label and column.heading in _P and column.digits is None
+        return p_text(cell) if is_p else form(cell)
     if isinstance(cell, int) and not is_label:
         return f"{cell:,}"
     return "" if cell is None else str(cell)
@@ -311,7 +316,11 @@ def _text(table: Table, width: int | None) -> str:
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
-    firm = text.replace("[95 % interval]", f"[95{FIRM}%{FIRM}interval]")
+    firm = (
+        text.replace(" %", f"{FIRM}%")
+        .replace("% interval]", f"%{FIRM}interval]")
+        .replace("n = ", f"n{FIRM}={FIRM}")
+    )
     return [text] if width is None else wrap(firm, width)
 
 
@@ -346,7 +355,8 @@ def _csv(table: Table) -> str:
     writer.writerow([_csv_cell(heading) for heading, _ in columns])
     writer.writerows([_csv_cell(cells[n]) for _, cells in columns] for n in range(len(lines)))
     above, below = (
-        [f"# {visible(each)}\n" for each in texts if each] for texts in ([table.title], _notes(table))
+        [f"# {visible(each)}\n" for each in texts if each]
+        for texts in ([table.title, table.verdicts], _notes(table))
     )
     return "".join([*above, file.getvalue(), *below]).removesuffix("\n")
 
@@ -499,8 +509,76 @@ def small_table(
     )
 
 
+_INTERVAL = r"95 \% interval"
+_WIDEST = 110
+"""Characters of a line; a table with more would be printed in smaller type than footnotes."""
+_LONG_HEADING = 16
+
+
 def _latex(table: Table) -> str:
-    """Values and intervals are columns of their own, and footnotes say why there is no interval."""
+    """Values and intervals are columns of their own; in wide tables systems are lines, and intervals stand below."""
+    columns, notes = _latex_columns(table)
+    if _width(columns) > _WIDEST and any(column.system for column in table.columns):
+        table = _by_system(table)
+        columns, notes = _latex_columns(table)
+    rows = [[cells[place] for _, cells in columns] for place in range(len(table.rows))]
+    headings = [heading for heading, _ in columns]
+    if _width(columns) > _WIDEST:
+        headings, rows = _with_intervals_below(headings, rows)
+    return small_table(_titled(table, brackets=False), headings, rows, table.labels, notes)
+
+
+def _width(columns: Written) -> int:
+    """The characters of a line, with two between columns."""
+    return sum(2 + max(map(len, [heading, *cells])) for heading, cells in columns)
+
+
+def _by_system(table: Table) -> Table:
+    """A table of a line per system, from one of a column per system."""
+    own = {
+        (column.heading, column.system): place for place, column in enumerate(table.columns) if column.system
+    }
+    shared = [place for place, column in enumerate(table.columns) if not column.system]
+    labels, others = shared[: table.labels], shared[table.labels :]
+    kinds = {heading: replace(table.columns[place], system="") for (heading, _), place in own.items()}
+    lines = []
+    for line in table.lines:
+        for system in dict.fromkeys(system for _, system in own):
+            cells = [line.cells[place] for place in labels] + [system]
+            cells += [line.cells[place] for place in others]
+            cells += [line.cells[own[kind, system]] if (kind, system) in own else None for kind in kinds]
+            lines.append(replace(line, cells=cells, system=system))
+    headings: list[str | Column] = [table.headings[place] for place in labels]
+    headings += ["system", *(table.headings[place] for place in others)]
+    headings += [replace(column, heading=column.heading or "value") for column in kinds.values()]
+    return replace(table, headings=headings, rows=lines, labels=len(labels) + 1)
+
+
+def _with_intervals_below(
+    headings: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """Headings in two lines where they are long, and each interval in a smaller line below its value."""
+    kept = [place for place, heading in enumerate(headings) if heading != _INTERVAL]
+    found = []
+    for row in rows:
+        found.append([row[place] for place in kept])
+        after = [row[place + 1] if headings[place + 1 : place + 2] == [_INTERVAL] else "" for place in kept]
+        if any(after):
+            found.append([f"{{\\scriptsize {each}}}" if each else "" for each in after])
+    return [_in_two_lines(headings[place]) for place in kept], found
+
+
+def _in_two_lines(heading: str) -> str:
+    """A long heading, cut at the space nearest to its middle."""
+    places = [place for place, each in enumerate(heading) if each == " "]
+    if len(heading) <= _LONG_HEADING or not places:
+        return heading
+    middle = min(places, key=lambda place: abs(2 * place - len(heading)))
+    return f"\\shortstack{{{heading[:middle]}\\\\{heading[middle + 1 :]}}}"
+
+
+def _latex_columns(table: Table) -> tuple[Written, list[str]]:
+    """The columns, and footnotes, which also say why there is no interval."""
     reasons: dict[str, str] = {}
     columns: Written = []
     for place, column in enumerate(table.columns):
@@ -513,13 +591,8 @@ def _latex(table: Table) -> str:
         )
         marked = zip(own[0][1], _marks(table, place), strict=True)
         columns += [(heading, [cell + escape_latex(marks) for cell, marks in marked]), *own[1:]]
-    columns = _with_n_and_verdicts(table, columns)
-    rows = [[cells[place] for _, cells in columns] for place in range(len(table.rows))]
     notes = [f"{mark} {escape_latex(why)}" for why, mark in reasons.items()]
-    notes += map(escape_latex, _notes(table))
-    return small_table(
-        _titled(table, brackets=False), [heading for heading, _ in columns], rows, table.labels, notes
-    )
+    return _with_n_and_verdicts(table, columns), [*notes, *map(escape_latex, _notes(table))]
 
 
 def _latex_figures(
@@ -539,7 +612,7 @@ def _latex_figures(
             intervals.append(escape_number(each.interval(form)) if each and each.n else "")
     sizes = [f"{each.n:,}" if each and each.n else "" for each in found]
     beside = [("n", sizes)] if with_n else []
-    return [("", [escape_number(each) for each in values]), (r"95 \% interval", intervals), *beside]
+    return [("", [escape_number(each) for each in values]), (_INTERVAL, intervals), *beside]
 
 
 def _latex_cells(cells: Sequence[Cell], column: Column, *, is_label: bool) -> list[str]:

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.results import Estimate, Record, Result
+from babelscope.core.results import Estimate, Record, Result, grouped
 from babelscope.core.system import CAPABILITIES, Capability, System, Translates, capabilities, properties
 from babelscope.core.tables import Verdict
-from babelscope.decide.opening import with_languages
+from babelscope.decide.opening import errors_settings, why_untested, with_languages
 from babelscope.decide.outcomes import Check, Key, add_outcomes
-from babelscope.language.checks.registry import CHECKS
 from babelscope.methods.base import Method, set_up
 from babelscope.methods.jobs import Job, config_of, make_jobs
 from babelscope.runs.execute import chunk_size, execute
@@ -62,6 +61,24 @@ PLANS = (
 )
 
 
+QUESTIONS: Mapping[str, str] = {
+    "negation": "loses a negation",
+    "number": "changes a number or date",
+    "unit": "changes a unit",
+    "name": "changes a name",
+    "copy": "changes addresses or code",
+    "untranslated": "leaves text untranslated",
+    "language": "writes another language",
+    "repetition": "repeats itself",
+    "omission": "leaves text out",
+    "addition": "adds text",
+    "truncation": "stops in the middle",
+    "empty": "writes nothing",
+    "punctuation": "loses brackets or quotes",
+    "glossary": "breaks the glossary",
+    "unanswered": "gives no answer",
+}
+"""Check -> what a system does wrong by it."""
 _ITEMS: Mapping[type[Any], str] = {
     MinimalPair: "minimal pairs",
     ParallelSentence: "references",
@@ -111,6 +128,7 @@ def make_card(
     notes: list[str] = []
     tests = _within(budget or Budget(), system, tests, seed, notes)
     methods, untested = _methods(able, tests)
+    untested |= why_untested(tests)
     if not methods:
         raise BabelscopeError(
             f"{system.name} can be asked nothing about these test sets: {'; '.join(untested.values())}"
@@ -124,16 +142,23 @@ def make_card(
         methods,
         jobs,
         {"systems": {called: system.name}, "tests": {name: name for name in chosen}},
+        notes=[*untested_lines(untested), *notes],
     )
     result = execute(jobs, manifest, out)
     return Card(
         called,
         [CAPABILITIES[each] for each in CAPABILITIES if each in able],
         _grades(result, methods, threshold),
-        untested | _idle(result, methods),
+        untested,
         notes,
         result,
     )
+
+
+def untested_lines(untested: Mapping[str, str]) -> list[str]:
+    """What was not tested, one line per reason."""
+    reasons = grouped((why, QUESTIONS.get(what, what)) for what, why in untested.items())
+    return [f"Not tested, because {why}: {', '.join(names)}" for why, names in reasons.items()]
 
 
 def _within(
@@ -192,7 +217,8 @@ def _methods(
         label = (
             plan.method if all(each.label != plan.method for each in methods) else f"{plan.method} of pairs"
         )
-        methods.append(set_up(plan.method, plan.settings, label=label, tests=own))
+        settings = errors_settings(tests) if plan.method == "errors" else plan.settings
+        methods.append(set_up(plan.method, settings, label=label, tests=own))
     for name, each in tests.items():
         if each.kind is AmbiguousSource:
             untested[f"word sense and gender ({name})"] = (
@@ -260,12 +286,6 @@ def _rate(check: Check) -> Estimate:
     return clustered_proportion(
         [each.new for each in own.values()], list(own), [each.weight for each in own.values()]
     )
-
-
-def _idle(result: Result, methods: Sequence[Method]) -> dict[str, str]:
-    checks, _ = _checks(result, methods)
-    known = (each.name for each in checks.values() if not each.applies and each.name in CHECKS)
-    return dict.fromkeys(known, "no sentence has it")
 
 
 _MOST_EXAMPLES = 3

@@ -12,7 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from babelscope.core.results import Config, Record, grouped, signature
 from babelscope.core.system import System, properties
-from babelscope.decide.outcomes import Check, Key, add_outcomes, completed, count_checks, weight_of
+from babelscope.decide.outcomes import (
+    UNANSWERED,
+    Check,
+    Key,
+    add_outcomes,
+    completed,
+    count_checks,
+    weight_of,
+)
 from babelscope.methods.base import Method
 from babelscope.methods.jobs import Job, config_of, judge_all, make_jobs
 from babelscope.stats.gates import BettingTest, PairedRates, items_to_clear, items_to_see, paired_rates
@@ -84,6 +92,11 @@ class CheckResult:
     """About how many more items would decide it, if the systems go on as they did."""
     examples: Sequence[Example] = ()
 
+    @property
+    def needed_of_kind(self) -> int:
+        """About how many of these have something to get wrong."""
+        return math.ceil((self.needed or 0) * self.check.applies / max(1, len(self.check.sources)))
+
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -100,6 +113,8 @@ class Gate:
     asked: int
     """Items that the decision took."""
     config: Config = field(default_factory=dict, repr=False)
+    untested: Mapping[str, str] = field(default_factory=dict)
+    """Checks that could find nothing -> why."""
 
     @property
     def tested(self) -> list[CheckResult]:
@@ -107,12 +122,25 @@ class Gate:
         return [each for each in self.checks if each.check.applies]
 
     @property
+    def not_tested(self) -> dict[str, str]:
+        """The other checks, and why."""
+        tested = {each.check.name for each in self.tested}
+        idle = {each.check.name: "they apply to no item" for each in self.checks}
+        return {name: why for name, why in {**idle, **self.untested}.items() if name not in tested}
+
+    @property
     def verdict(self) -> Literal["worse", "not worse", "too few items"]:
-        """Worse if any check is; not worse if no check is open."""
+        """Worse if any check is; not worse if none is open, and every method has a check that tested something."""
         verdicts = {each.verdict for each in self.tested}
         if "worse" in verdicts:
             return "worse"
-        return "too few items" if "too few items" in verdicts or not verdicts else "not worse"
+        return "too few items" if "too few items" in verdicts or self.silent else "not worse"
+
+    @property
+    def silent(self) -> list[str]:
+        """Methods of which no check tested anything but whether there is an answer."""
+        tested = {each.check.method for each in self.tested if each.check.name != UNANSWERED}
+        return sorted({each.check.method for each in self.checks} - tested)
 
     @property
     def exit_code(self) -> int:
@@ -267,6 +295,7 @@ def run_gate(
     checks = {}
     for pair in pairs:
         add_outcomes(checks, pair.method, pair.tests, *pair.completed())
+    judged = [pair.method.label for pair in pairs if "judge" in pair.method.roles]
     found = decide(
         list(checks.values()), settings, family=family, tests=looks if settings.sequential else None
     )
@@ -281,9 +310,11 @@ def run_gate(
             **config_of(methods, systems, tests, seed=seed, chunk=settings.batch),
             "gate": settings.model_dump(),
         },
+        {check.name: _UNTRUSTED for check in checks.values() if check.method in judged},
     )
 
 
+_UNTRUSTED = "no item has them, or their judge is not known to tell planted errors from right texts"
 Records = list[Record]
 
 

@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from babelscope.decide.outcomes import WEIGHT
+from babelscope.language.checks.negation import negations
+from babelscope.language.checks.numbers import has_number, has_unit
+from babelscope.language.checks.registry import base_code
+from babelscope.language.checks.shape import has_pairs
+from babelscope.language.checks.words import has_copied, has_name
 from babelscope.stats.gates import items_to_clear, items_to_see
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
@@ -69,14 +74,21 @@ def discordance_of(document: Mapping[str, Any], where: str) -> dict[str, float]:
 # --- Which sentences of a pool --------------------------------------------------------------------------------------
 
 
-def features() -> dict[str, Callable[[str], bool]]:
-    """What sentences may test, each with a test that needs no analysis of the language."""
+_GENDERED = re.compile(r"\b(?:he|she|him|her|his|hers|himself|herself)\b", re.IGNORECASE)
+
+
+def features(source_language: str = "") -> dict[str, Callable[[str], bool]]:
+    """What sentences may test, each with a test that needs no parser: what checks apply to, and more."""
+    code = base_code(source_language)
     return {
-        "number": lambda text: bool(re.search(r"\d", text)),
-        "to be copied": lambda text: bool(re.search(r"https?://|www\.|\S@\S|[{}<>%$`]|\S_\S", text)),
-        "quotation or brackets": lambda text: bool(re.search(r"[\"“”„«»()\[\]]", text)),
+        "number": has_number,
+        "unit": has_unit,
+        "name": has_name,
+        "copy": has_copied,
+        "punctuation": has_pairs,
+        "negation": lambda text: bool(negations(text, code)),
+        "gender": lambda text: code == "en" and bool(_GENDERED.search(text)),
         "question": lambda text: bool(re.search(r"[?？؟]", text)),
-        "name": lambda text: bool(re.search(r"(?<=[\w,] )[^\W\d_a-z]\w*[^\W\d_A-Z]", text)),
         f"over {_LONG} words": lambda text: len(text.split()) > _LONG,
     }
 
@@ -107,12 +119,16 @@ def draw_sample(
 ) -> Sample:
     """A stratified sample: each sentence belongs to the rarest feature that it has, strata are drawn equally often.
 
+    Of equal sentences, all but the first are left out, since gates count a source once.
+
     The weight of a sentence is its stratum's share of the pool by its share of the sample, so that weighted error
     rates estimate those of the whole pool without bias.
     """
+    numbers = {text: number for number, text in reversed(list(enumerate(pool, 1)))}
+    pool = sorted(numbers, key=lambda text: numbers[text])
     if not 0 < n <= len(pool):
-        raise BabelscopeError(f"{n} sentences cannot be drawn from a pool of {len(pool)}")
-    tests = features() if known is None else known
+        raise BabelscopeError(f"{n} sentences cannot be drawn from a pool of {len(pool)} different ones")
+    tests = features((languages or {}).get("source_language", "")) if known is None else known
     found = [[name for name, has in tests.items() if has(text)] for text in pool]
     frequency = Counter(name for own in found for name in own)
     strata: dict[str, list[int]] = {
@@ -127,11 +143,11 @@ def draw_sample(
         places = strata[name]
         weight = (len(places) / len(pool)) / (size / n) if size else 0.0
         for place in sorted(draws.permutation(len(places))[:size].tolist()):
-            number = places[place]
+            text = pool[places[place]]
             lines.append(
                 {
-                    "id": str(number + 1),
-                    "source": pool[number],
+                    "id": str(numbers[text]),
+                    "source": text,
                     **(languages or {}),
                     "stratum": name,
                     WEIGHT: weight,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 from babelscope.core.results import finite_or_none, grouped, shorten_signature
 from babelscope.core.tables import Column, Line, Table, as_text
-from babelscope.decide.card import Card
+from babelscope.decide.card import QUESTIONS, Card, untested_lines
 from babelscope.decide.gate import CheckResult, Gate
 from babelscope.util.terminal import visible, wrap
 from babelscope.util.text import shorten
@@ -77,15 +77,8 @@ def as_lines(gate: Gate, width: int) -> str:
     for each in ordered(gate):
         if each.verdict == "worse":
             parts.append("\n".join(_explain_worse(gate, each, width)))
-    needs = [each for each in ordered(gate) if each.verdict == "too few items" and each.needed]
-    if needs and gate.verdict == "too few items":
-        most = max(each.needed or 0 for each in needs)
-        names = ", ".join(f"{visible(each.check.name)} {each.needed:,}" for each in needs[:6])
-        more = f" and {len(needs) - 6} more" if len(needs) > 6 else ""
-        text = (
-            f"About {most:,} more items would decide all checks, if errors stay as frequent ({names}{more})."
-        )
-        parts.append("\n".join(wrap(text, width)))
+    if gate.verdict == "too few items":
+        parts.append("\n".join(_explain_open(gate, width)))
     parts.append("\n".join(_closing(gate, width)))
     return "\n\n".join(parts)
 
@@ -106,6 +99,44 @@ def _explain_worse(gate: Gate, result: CheckResult, width: int) -> list[str]:
     return lines
 
 
+_KINDS = {
+    "negation": "a negation",
+    "number": "a number or date",
+    "unit": "a unit",
+    "name": "a name",
+    "copy": "an address, placeholder or code",
+    "punctuation": "brackets or quotation marks",
+    "truncation": "a mark at their end",
+    "glossary": "a term of the glossary",
+}
+_MOST_OPEN = 6
+
+
+def _explain_open(gate: Gate, width: int) -> list[str]:
+    """How many more items would decide, and which; or which methods have tested nothing."""
+    needs = sorted(
+        (each for each in ordered(gate) if each.verdict == "too few items" and each.needed),
+        key=lambda each: -(each.needed or 0),
+    )
+    lines = [f"{method} has tested nothing, see below." for method in gate.silent]
+    if needs:
+        lines.append(
+            f"About {needs[0].needed:,} more items like these would decide all checks, if errors stay as frequent:"
+        )
+    for each in needs[:_MOST_OPEN]:
+        text = f"  {each.check.name}: {each.needed:,}"
+        if each.check.applies < len(each.check.sources):
+            text += f", among them {each.needed_of_kind:,} with {_KINDS.get(each.check.name, 'it')}"
+        lines.append(text)
+    if others := needs[_MOST_OPEN:]:
+        lines.append(f"  {len(others)} others: at most {others[0].needed:,}")
+    if needs:
+        lines.append("`babelscope plan --pool CORPUS --n N` draws sentences that test something.")
+    return [
+        line for text in lines for line in wrap(visible(text), width, indent="  " * text.startswith("  "))
+    ]
+
+
 def _closing(gate: Gate, width: int) -> list[str]:
     settings = gate.settings
     asked = f"The decision took {gate.asked:,} of {gate.items:,} items"
@@ -120,14 +151,14 @@ def _closing(gate: Gate, width: int) -> list[str]:
         f"checks, and a difference above the margin of {_percent(settings.margin)}; not worse: the "
         f"95 % interval of the difference ends below the margin"
     )
-    idle = [each.check.name for each in gate.checks if not each.check.applies]
+    reasons = grouped((why, what) for what, why in gate.not_tested.items())
     if settings.sequential:
         rule += "; both by tests that hold at any stopping time, intervals as if the sample had been fixed"
     return [
         *(
-            wrap(visible(f"Not tested, because they apply to no item: {', '.join(idle)}."), width)
-            if idle
-            else []
+            line
+            for why, names in reasons.items()
+            for line in wrap(visible(f"Not tested, because {why}: {', '.join(names)}."), width)
         ),
         *wrap(f"{asked}.", width),
         *wrap(f"{rule[:1].upper()}{rule[1:]}.", width),
@@ -151,7 +182,7 @@ def as_json(gate: Gate) -> dict[str, Any]:
         "items": gate.items,
         "asked": gate.asked,
         "checks": [_check_as_json(each) for each in ordered(gate)],
-        "not_tested": [each.check.name for each in gate.checks if not each.check.applies],
+        "not_tested": gate.not_tested,
         "signature": gate.signature,
     }
 
@@ -171,7 +202,11 @@ def _check_as_json(result: CheckResult) -> dict[str, Any]:
         "only_new": rates.only_new,
         "applies": check.applies,
         "skipped": check.skipped,
-        **({"items_needed": result.needed} if result.needed else {}),
+        **(
+            {"items_needed": result.needed, "items_needed_of_kind": result.needed_of_kind}
+            if result.needed
+            else {}
+        ),
         "examples": [
             {"id": each.id, "source": each.source, "old": each.old, "new": each.new}
             for each in result.examples
@@ -180,31 +215,40 @@ def _check_as_json(result: CheckResult) -> dict[str, Any]:
 
 
 def as_junit(gate: Gate) -> str:
-    """The decision as JUnit XML: a test case per check, a failure where the new system is worse."""
-    counts = {
-        "name": "babelscope gate",
-        "tests": str(len(gate.tested)),
-        "failures": str(sum(each.verdict == "worse" for each in gate.tested)),
-        "skipped": str(sum(each.verdict == "too few items" for each in gate.tested)),
-    }
-    suite = ElementTree.Element("testsuite", counts)
+    """The decision as JUnit XML: a test case per check, which fails if the new system is worse, and is skipped if too
+    few items or none tested it."""
+    cases: list[ElementTree.Element] = []
     for each in ordered(gate):
-        check = each.check
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            classname=_xml(f"{check.method}.{check.tests}"),
-            name=_xml(check.name),
-            time="0",
-        )
+        case = _case(f"{each.check.method}.{each.check.tests}", each.check.name)
         if each.verdict == "worse":
-            failure = ElementTree.SubElement(case, "failure", message=_xml(_difference(each)))
+            failure = ElementTree.SubElement(case, "failure", message=_xml(_difference(each)), type="worse")
             failure.text = _xml("\n".join(_explain_worse(gate, each, 100)))
         elif each.verdict == "too few items":
             more = f"; about {each.needed:,} more items are needed" if each.needed else ""
-            ElementTree.SubElement(case, "skipped", message=_xml(f"too few items: {_difference(each)}{more}"))
-    ElementTree.indent(suite)
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+            _skip(case, f"too few items: {_difference(each)}{more}")
+        cases.append(case)
+    for name, why in gate.not_tested.items():
+        cases.append(_case("not tested", name))
+        _skip(cases[-1], f"not tested: {why}")
+    counts = {"tests": len(cases)}
+    counts |= {kind: sum(each.find(tag) is not None for each in cases) for kind, tag in _OUTCOMES.items()}
+    root = ElementTree.Element("testsuites")
+    shown = {name: str(count) for name, count in counts.items()}
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "babelscope gate", **shown, "errors": "0"})
+    suite.extend(cases)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+_OUTCOMES = {"failures": "failure", "skipped": "skipped"}
+
+
+def _case(group: str, name: str) -> ElementTree.Element:
+    return ElementTree.Element("testcase", classname=_xml(group), name=_xml(name), time="0")
+
+
+def _skip(case: ElementTree.Element, why: str) -> None:
+    ElementTree.SubElement(case, "skipped", message=_xml(why))
 
 
 def _difference(result: CheckResult) -> str:
@@ -217,25 +261,6 @@ def _xml(text: str) -> str:
 
 
 # --- The report card ------------------------------------------------------------------------------------------------
-
-QUESTIONS: Mapping[str, str] = {
-    "negation": "loses a negation",
-    "number": "changes a number or date",
-    "unit": "changes a unit",
-    "name": "changes a name",
-    "copy": "changes addresses or code",
-    "untranslated": "leaves text untranslated",
-    "language": "writes another language",
-    "repetition": "repeats itself",
-    "omission": "leaves text out",
-    "addition": "adds text",
-    "truncation": "stops in the middle",
-    "empty": "writes nothing",
-    "punctuation": "loses brackets or quotes",
-    "glossary": "breaks the glossary",
-    "unanswered": "gives no answer",
-}
-"""Check -> what a system does wrong by it."""
 
 
 def card_table(card: Card) -> Table:
@@ -269,9 +294,7 @@ def card_lines(card: Card, width: int, places: Sequence[str] = ()) -> str:
                 lines += wrap(visible(f"-> {shorten(answer, _LONGEST_EXAMPLE)}"), width, indent="    ")
             parts.append("\n".join(lines))
     closing = [f"It can: {', '.join(card.can)}."]
-    reasons = grouped((why, QUESTIONS.get(what, what)) for what, why in card.untested.items())
-    closing += [f"Not tested, because {why}: {', '.join(names)}." for why, names in reasons.items()]
-    closing += [f"{note}." for note in card.notes]
+    closing += [f"{note}." for note in [*untested_lines(card.untested), *card.notes]]
     closing.append(
         "Verdicts: an error rate significantly above 5 %, corrected for the number of questions (Holm). Checks raise "
         "false alarms, too: `babelscope errors` corrects for them."

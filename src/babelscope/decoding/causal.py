@@ -233,7 +233,7 @@ class Closing(OpenModel):
         return self._ended(self.inner.read(hidden[:, :-1]), hidden[:, -1] > 0)
 
     def _ended(self, logits: Tensor, closed: Tensor) -> Tensor:
-        """The logits with nothing but EOS in the rows that are closed."""
+        """The logits, with EOS as the only choice in rows that have ended."""
         if closed.any():
             logits[closed] = float("-inf")
             logits[closed, self.vocabulary.eos] = 0.0

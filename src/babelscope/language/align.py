@@ -60,30 +60,35 @@ def align(pairs: Sequence[tuple[Words, Words]], how: str = "forward") -> list[Li
     other way round; the rest symmetrize both. A pair with an empty side has no links. The same pairs give
     the same links every time, but adding or removing pairs may change all of them: align a whole corpus.
     """
-    if how not in (*DIRECTIONS, *SYMMETRIZATIONS):
-        known = ", ".join((*DIRECTIONS, *SYMMETRIZATIONS))
-        raise BabelscopeError(f"there is no alignment {how!r}; known: {known}")
+    return align_ways(pairs, (how,))[0]
+
+
+def align_ways(pairs: Sequence[tuple[Words, Words]], hows: Sequence[str]) -> list[list[Links]]:
+    """The links of every pair in each of several ways, by models that are trained once."""
+    for how in hows:
+        if how not in (*DIRECTIONS, *SYMMETRIZATIONS):
+            known = ", ".join((*DIRECTIONS, *SYMMETRIZATIONS))
+            raise BabelscopeError(f"there is no alignment {how!r}; known: {known}")
     thot = _import_thot()
     full = [number for number, (source, target) in enumerate(pairs) if source and target]
     sources, targets = [list(pairs[n][0]) for n in full], [list(pairs[n][1]) for n in full]
-    links: list[Links] = [()] * len(pairs)
+    found: list[list[Links]] = [[()] * len(pairs) for _ in hows]
     if not full:
-        return links
-    if how in DIRECTIONS:
+        return found
+    forward: Any = _train(thot, sources, targets) if set(hows) - {"reverse"} else None
+    reverse: Any = _train(thot, targets, sources) if set(hows) - {"forward"} else None
+    for how, links in zip(hows, found, strict=True):
         back = how == "reverse"
-        trained = _train(thot, targets, sources) if back else _train(thot, sources, targets)
-        asked = (targets, sources) if back else (sources, targets)
-    else:
-        back = False
-        trained = thot.SymmetrizedAligner(_train(thot, sources, targets), _train(thot, targets, sources))
-        heuristic = how.replace("-", "_").upper()
-        trained.heuristic = getattr(thot.SymmetrizationHeuristic, heuristic)
-        asked = (sources, targets)
-    for number, (_, matrix) in zip(full, trained.get_best_alignments(*asked), strict=True):
-        rows, columns = matrix.to_numpy().nonzero()
-        found = [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
-        links[number] = tuple(sorted((b, a) if back else (a, b) for a, b in found))
-    return links
+        trained = reverse if back else forward
+        if how in SYMMETRIZATIONS:
+            trained = thot.SymmetrizedAligner(forward, reverse)
+            trained.heuristic = getattr(thot.SymmetrizationHeuristic, how.replace("-", "_").upper())
+        made = trained.get_best_alignments(*((targets, sources) if back else (sources, targets)))
+        for number, (_, matrix) in zip(full, made, strict=True):
+            places = zip(*matrix.to_numpy().nonzero(), strict=True)
+            own = [(int(row), int(column)) for row, column in places]
+            links[number] = tuple(sorted((b, a) if back else (a, b) for a, b in own))
+    return found
 
 
 def alignment_scorer(pairs: Sequence[tuple[Words, Words]]) -> Callable[[Words, Words], float | None]:

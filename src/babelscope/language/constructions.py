@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from babelscope.language.registry import LANGUAGES
-from babelscope.language.ud import Tree, Word, relation
+from babelscope.language.ud import Tree, Word, is_finite, relation
 
 _PARTS = ("aux", "cop", "compound:prt", "expl")
 """Relations of words that belong to a verb, and stand for it in an alignment."""
@@ -52,23 +52,27 @@ class Sentence:
     def verbs(self) -> list[Word]:
         return [word for word in self.words if is_verb(word)]
 
-    def verb_of(self, position: int, through: Collection[str] = ()) -> Word | None:
-        """The verb that a word is, or is a part of: its auxiliary, particle or reflexive pronoun.
-
-        With relations in `through`, also the verb that a word of such a relation depends on.
-        """
+    def verb_of(self, position: int) -> Word | None:
+        """The verb that a word is, or is a part of: its auxiliary, particle or reflexive pronoun."""
         word = self.words[position - 1]
         if is_verb(word):
             return word
-        parts = (*_PARTS, *through)
-        if word.head and (word.deprel in parts or relation(word) in parts or has(word, "Reflex=Yes")):
+        if word.head and (word.deprel in _PARTS or relation(word) in _PARTS or has(word, "Reflex=Yes")):
             head = self.words[word.head - 1]
             return head if is_verb(head) else None
         return None
 
+    def predicate_of(self, word: Word) -> Word:
+        """The nearest verb or word with a copula that a word is or depends on; else the root."""
+        while word.head and not is_verb(word):
+            if any(relation(child) == "cop" for child in self.children[word.id]):
+                break
+            word = self.words[word.head - 1]
+        return word
+
 
 def is_verb(word: Word) -> bool:
-    """Whether a word is a verb of its own, not an auxiliary of another."""
+    """Whether a word is a full verb, not the auxiliary of another."""
     return word.upos == "VERB" or (word.upos == "AUX" and relation(word) not in ("aux", "cop"))
 
 
@@ -161,7 +165,7 @@ def construction(sentence: Sentence, word: Word, particles: Collection[str]) -> 
 def finite_of(sentence: Sentence, governor: Word) -> Word | None:
     """The finite verb of a clause: an auxiliary or copula of its head, or the head."""
     parts = [child for child in sentence.children[governor.id] if relation(child) in ("aux", "cop")]
-    return next((word for word in (*parts, governor) if has(word, "VerbForm=Fin")), None)
+    return next((word for word in (*parts, governor) if is_finite(word)), None)
 
 
 def negations(sentence: Sentence) -> list[Word]:

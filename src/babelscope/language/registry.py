@@ -128,7 +128,7 @@ def analysis_version() -> str:
 
 
 def missing_analysis_error(languages: Sequence[Language] = ()) -> BabelscopeError:
-    """The error where detectors are asked for and no language, of these or of all, has all of its packages."""
+    """The error where no language, of these or of all, has all packages that its detectors need."""
     needed = languages or languages_with_detectors()
     return BabelscopeError("; or ".join(str(each.missing()) for each in needed))
 

@@ -57,6 +57,12 @@ def relation(word: Word) -> str:
     return word.deprel.partition(":")[0]
 
 
+def is_finite(word: Word) -> bool:
+    """Whether a word is marked as a finite verb; some treebanks (German and Italian PUD) mark only its mood."""
+    names = dict(feature.partition("=")[::2] for feature in word.feats.split("|"))
+    return names.get("VerbForm", "Fin" if "Mood" in names else "") == "Fin"
+
+
 class MultiwordToken(NamedTuple):
     """A token of the text that stands for the words `first` to `last`, such as French `du`."""
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from babelscope.core.registry import did_you_mean
-from babelscope.language.ud import Tree, Word
+from babelscope.language.ud import Tree, Word, is_finite
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import LARGEST_TOML, parse_toml, read_bytes, shorten
 
@@ -62,8 +62,8 @@ class Pattern:
 
 
 def _features(word: Word) -> set[str]:
-    """Every feature as its name, and as `Name=Value` for each of its values."""
-    found = set()
+    """Every feature as its name, and as `Name=Value` for each of its values; a finite verb is always marked."""
+    found = {"VerbForm", "VerbForm=Fin"} if is_finite(word) else set()
     for feature in word.feats.split("|"):
         name, _, values = feature.partition("=")
         found |= {name, *(f"{name}={value}" for value in values.split(","))}

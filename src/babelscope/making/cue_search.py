@@ -230,7 +230,7 @@ def find_candidates(
     skipped: dict[str, int],
     keep: Keep = _make,
 ) -> Candidates:
-    """For every sense of every word the words that the model expects before it, and not before other senses."""
+    """For each sense of each word, the words that the model expects before this sense and not before others."""
     found: dict[str, dict[str, list[str]]] = {}
     gaps: dict[str, dict[str, list[str]]] = {}
     for example in examples:

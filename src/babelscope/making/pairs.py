@@ -91,7 +91,7 @@ def _types(named: Sequence[str | ErrorType]) -> list[ErrorType]:
     languages = {made.language: made.name for made in found}
     if len(languages) > 1:
         told = ", ".join(f"{name} is of {code}" for code, name in languages.items())
-        raise BabelscopeError(f"references are in one language, and so must be the error types: {told}")
+        raise BabelscopeError(f"all error types must be of one language, that of the references: {told}")
     if not found:
         raise BabelscopeError("name an error type")
     return found

@@ -188,7 +188,7 @@ class ParsedPairs:
                     )
 
     def count_rows(self) -> list[dict[str, str | int]]:
-        """What each type gave, and why where it is nothing; after the pairs were made."""
+        """The number of pairs per error type, or why there are none; call it when all pairs were made."""
         rows: list[dict[str, str | int]] = []
         for made in self.types:
             row: dict[str, str | int] = {"type": made.name, "pairs": self.counts[made.name]}

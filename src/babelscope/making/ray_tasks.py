@@ -77,46 +77,45 @@ def ray_map(
                 waiting.append(remote.remote(__version__, os.getcwd(), work, task))
             if not waiting:
                 return
-            made, error, heard = _receive(waiting.popleft())
+            made, heard = _receive(waiting.popleft())
             if heard and not warned:  # parts give the same warnings: show the first only
                 warned = True
                 warnings.warn(heard[0], stacklevel=2)
-            if error is not None:
-                raise error
+            if isinstance(made, BabelscopeError):
+                raise made
             yield made
 
 
 def _run_task(
     version: str, folder: str, work: Callable[[_Task], _Made], task: _Task
-) -> tuple[Any, Any, list[str]]:
-    """In a worker: run a task; its result, or its error as plain values, and the messages of its warnings."""
+) -> tuple[Any, list[str]]:
+    """In a worker: run a task; its result, or the BabelscopeError in its place, and the messages of its warnings."""
+    made: Any
     with warnings.catch_warnings(record=True) as heard:
         try:
             if version != __version__:
                 raise BabelscopeError(f"a Ray worker has Babelscope {__version__}, not {version}")
             with contextlib.chdir(folder):  # paths may be relative
-                made, error = work(task), None
-        except BabelscopeError as raised:
-            made, error = None, (isinstance(raised, SystemFailure), str(raised))
+                made = work(task)
+        except BabelscopeError as raised:  # as one that any process can read
+            made = (SystemFailure if isinstance(raised, SystemFailure) else BabelscopeError)(str(raised))
         except OSError as raised:
-            made, error = None, (True, f"a worker cannot work in {folder}: {raised.strerror or raised}")
-    return made, error, [str(each.message) for each in heard]
+            made = SystemFailure(f"a worker cannot work in {folder}: {raised.strerror or raised}")
+    return made, [str(each.message) for each in heard]
 
 
-def _receive(answer: Any) -> tuple[Any, BabelscopeError | None, list[str]]:
-    """Wait for a task: its result, its error and its warnings."""
+def _receive(answer: Any) -> tuple[Any, list[str]]:
+    """Wait for a task: its result or error, and its warnings."""
     import ray.exceptions
 
+    from babelscope.systems.clusters import reason
+
     try:
-        made, error, heard = ray.get(answer)
+        made, heard = ray.get(answer)
     except ray.exceptions.RayTaskError as raised:
         raise raised.cause from None  # a fault in our own code, as it would be raised here
     except ray.exceptions.RayError as raised:
-        reason = str(raised).partition("\n")[0].rstrip(".")
         raise SystemFailure(
-            f"a part was given up after {_RETRIES + 1} workers died of it: {reason}"
+            f"a part was given up after {_RETRIES + 1} workers died of it: {reason(raised)}"
         ) from None
-    if error is None:
-        return made, None, heard
-    failed, said = error
-    return made, SystemFailure(said) if failed else BabelscopeError(said), heard
+    return made, heard

@@ -53,7 +53,7 @@ class Job:
                 raise BabelscopeError(f"{self.tests_name}, {where} {error.reason}") from error
             label = self.method.label
             if len(judged) != len(some):
-                raise BabelscopeError(f"{label} made {len(judged)} records of {len(some)} items")
+                raise BabelscopeError(f"{label} made {len(judged)} records for {len(some)} items")
             for record in judged:
                 if (clash := _RESERVED_FIELDS & record.keys()) and record.keys() != {"unanswered"}:
                     raise BabelscopeError(f"{label} fills the field {min(clash)!r} of a record itself")

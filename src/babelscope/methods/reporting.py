@@ -155,10 +155,13 @@ def summary_table(
         lines.append(Line(cells, system, verdict, each.is_control, query, each.marks))
     if threshold is not None:
         lines.sort(key=lambda line: _severity(line, len(labels) + several))
-        title = f"{title} (error: significantly above {100 * threshold:.3g} %)"
     unit: Unit = found[0][1].unit if found and not mixed else "plain"
     headings = [*(["system"] if several else []), *labels, Column(value, unit), *more]
-    table = Table(title, headings, lines, len(labels) + several, "summary", list(notes))
+    about = "" if threshold is None else f"error: significantly above {100 * threshold:.3g} %"
+    about += (
+        "; control: an error that no system makes" if about and any(each.is_control for each in lines) else ""
+    )
+    table = Table(title, headings, lines, len(labels) + several, "summary", list(notes), about)
     return _without_constant_labels(table) if len(lines) > 1 else table
 
 

@@ -133,7 +133,7 @@ class Metric(ABC):
         return self.tokenizer or find_tokenizer(self.words_by)
 
     def require_words(self, references: Iterable[str], todo: str = "") -> None:
-        """Refuse references in whose script it cannot split words; what a system writes may be anything."""
+        """Refuse references in a script whose words the metric cannot split; translations are not checked."""
         if not self.words_by:
             return
         if not self.takes_tokenizer:

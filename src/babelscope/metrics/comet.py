@@ -85,7 +85,7 @@ class Comet(Metric):
         if key not in _open or not _open[key].is_open:
             if digest_file(checkpoint) != known.note(self._note).get("sha256"):
                 raise SystemFailure(
-                    f"{checkpoint} is not the file any more that was downloaded for {self.name}; remove "
+                    f"{checkpoint} has changed since it was downloaded for {self.name}; remove "
                     f"{known.folder / self._note} to have the model downloaded again"
                 )
             command = [str(known.python), "-I", str(_WORKER), "score", checkpoint]

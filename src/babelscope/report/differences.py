@@ -44,8 +44,9 @@ class Difference:
         """On how many items each system is better, and p."""
         first, second = self.row.labels["system"], self.row.labels["against"]
         wins, losses, ties = (self.row.counts[name] for name in ("wins", "losses", "ties"))
-        p = self.row.told("p_holm")
-        return f"{first} is better on {wins:,}, {second} on {losses:,}, equal on {ties:,} items; p = {p}"
+        return (
+            f"{first} is better on {wins:,}, {second} on {losses:,}, equal on {ties:,} items; {_p(self.row)}"
+        )
 
 
 def significant(rows: Sequence[Row]) -> Iterator[Difference]:
@@ -94,7 +95,7 @@ def _chart(rows: Sequence[Row], unit: str, *, several: bool) -> Chart:
         bar = Bar(
             _ahead(row),
             point(row.estimate),
-            f"{title}, p = {row.told('p_holm')}",
+            f"{title}, {_p(row)}",
             hollow=float(row.labels["p_holm"]) >= SIGNIFICANT,
         )
         lines.append((name, [bar]))
@@ -108,6 +109,12 @@ def _chart(rows: Sequence[Row], unit: str, *, several: bool) -> Chart:
         f"{right} of the line the first system is better, {left} of it the second. Filled marks are significant at "
         "5 % after correction for the number of tests (Holm), hollow ones are not.",
     )
+
+
+def _p(row: Row) -> str:
+    """The corrected p-value: `p = 0.023` or `p < 0.0001`."""
+    p = row.told("p_holm")
+    return f"p {p}" if p.startswith("<") else f"p = {p}"
 
 
 def _leading(rows: Sequence[Row]) -> Sequence[Row]:

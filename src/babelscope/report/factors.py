@@ -155,6 +155,6 @@ def _caption(factor: str, found: Sequence[_Joined], drawn: Sequence[_Joined]) ->
 
 
 def mean_over_seeds(values: Sequence[float], unit: Unit) -> Estimate:
-    """The mean with its interval over seeds; a share's ends at 0 and 1."""
+    """The mean with its interval over seeds; the interval of a share ends at 0 and 1."""
     within = (-math.inf, math.inf) if unit == "plain" else (0.0, 1.0)
     return mean_and_sd(values, "seeds", within)[0]

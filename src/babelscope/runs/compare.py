@@ -316,7 +316,7 @@ def common_name(names: Sequence[str]) -> str:
     for mark in ("?prompt=", "&prompt=", " ["):
         if mark in start:
             return start[: start.rindex(mark)]
-    return start.rstrip(" [?&=-:") or names[0]
+    return start.rstrip(" [?&=-:") or ", ".join(names)
 
 
 # --- Two systems compared by the group of items in which each is worst (conditioning paper, section 4.2) -----------
@@ -474,7 +474,7 @@ def _renamed(results: Sequence[SystemResult]) -> Iterable[SystemResult]:
 
 
 def rows_of_method(group: Comparison, method: Method, seed: int) -> list[Row]:
-    """What a method says about several systems; without its own differences, after those item by item."""
+    """A method's rows about several systems; if it has no differences of its own, after those item by item."""
     made = method.compare(group, seed)
     own = [dataclasses.replace(row, labels={**group.labels, **row.labels}) for row in made]
     has_differences = any(row.name == "difference" for row in own)

@@ -175,6 +175,8 @@ class Manifest(_ManifestModel):
     """Written when the run is finished."""
     software: dict[str, str] = {}
     cost: Cost = Cost()
+    notes: list[str] = []
+    """What readers must know beside the figures, such as what `check` could not test."""
 
     @property
     def seed(self) -> int:
@@ -199,8 +201,8 @@ class Manifest(_ManifestModel):
 
     def as_json(self) -> Json:
         found = self.model_dump(mode="json")
-        for name in ("shard", "records", "answers"):
-            if found[name] is None:
+        for name in ("shard", "records", "answers", "notes"):
+            if not found[name]:
                 del found[name]
         return found
 
@@ -223,6 +225,7 @@ def manifest_of(
     by: Iterable[str] = (),
     seed_groups: Iterable[str] = (),
     shard: Shard | None = None,
+    notes: Iterable[str] = (),
 ) -> Manifest:
     """The manifest of a run that is about to be asked."""
     jobs = list(jobs)
@@ -262,6 +265,7 @@ def manifest_of(
             for job in jobs
         ],
         shard=shard,
+        notes=list(notes),
         software={
             "babelscope": __version__,
             "python": platform.python_version(),

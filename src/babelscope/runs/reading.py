@@ -80,7 +80,7 @@ def read_run(path: str | Path) -> Run:
 
 
 def _unfinished(path: Path) -> BabelscopeError:
-    return BabelscopeError(f"the run in {path} is not finished; run the same command again to go on")
+    return BabelscopeError(f"the run in {path} is not finished; run the same command again to resume")
 
 
 def check_records(folder: Path, manifest: Manifest) -> None:

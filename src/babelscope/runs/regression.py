@@ -128,9 +128,7 @@ def _figures_of_run(path: Path) -> dict[tuple[str, str], Estimate]:
     cells = results_of_run(read_run(path))
     tests = list(dict.fromkeys(cell.tests for cell in cells))
     if len(tests) > 1:
-        raise BabelscopeError(
-            f"{path} is on several test sets ({', '.join(tests)}); name a run on one of them"
-        )
+        raise BabelscopeError(f"{path} has several test sets ({', '.join(tests)}); name a run on one of them")
     found: dict[tuple[str, str], Estimate] = {}
     for cell in cells:
         for row in cell.rows:

@@ -104,7 +104,7 @@ def _check_shards(stored: Sequence[_FinishedShard]) -> None:
             )
         if each.shard.number in seen:
             raise BabelscopeError(
-                f"shard {each.shard} is there twice: {seen[each.shard.number]} and {each.path}"
+                f"shard {each.shard} is given twice: {seen[each.shard.number]} and {each.path}"
             )
         seen[each.shard.number] = each.path
     of = first.shard.of

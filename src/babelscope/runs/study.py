@@ -123,7 +123,7 @@ def _check_spec(value: object) -> str | dict[str, str]:
     specs = list(value.values()) if isinstance(value, dict) else [value]
     if specs and all(isinstance(each, str) and each for each in specs):
         return cast("str | dict[str, str]", value)
-    raise ValueError("must name a system, or one for each test set by its name")
+    raise ValueError("must be a system, or a table of test sets and a system for each")
 
 
 class SystemEntry(_Table):
@@ -575,7 +575,7 @@ def _with_layout(spec: str, layout: str) -> str:
 
 
 def _open_entry(entry: SystemEntry, opened: Callable[[str], Any], tests: Mapping[str, TestSet]) -> System:
-    """The system of an entry; with a spec for each test set, these are one system."""
+    """The system of an entry; specs for several test sets make one system."""
     if isinstance(entry.spec, str):
         system: System = opened(entry.spec)
         return system

@@ -177,7 +177,7 @@ def _skewed_bounds(value: Any, error: Any, skewness: Any, count: int, quantile: 
 
 
 def no_interval(left_out: Array, what: str, fewest: int = 2) -> str:
-    """Why values without each cluster in turn say nothing about other clusters; empty if they do."""
+    """Why values with each cluster left out in turn give no interval; empty if they give one."""
     count = len(left_out)
     if count < fewest:
         return _counted(count, what)
@@ -269,7 +269,7 @@ def members_of(names: Sequence[str]) -> dict[str, list[int]]:
 
 
 def cluster_sums(columns: Sequence[Sequence[float]], clusters: Sequence[str]) -> Array:
-    """Sums of columns over each cluster [clusters, columns], the clusters in the order of their names."""
+    """Sums of columns over each cluster [clusters, columns], clusters ordered by name."""
     members = members_of(clusters)
     rows = [[math.fsum(column[i] for i in members[name]) for column in columns] for name in sorted(members)]
     return np.array(rows, dtype=float).reshape(len(rows), len(columns))

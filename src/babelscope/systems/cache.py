@@ -21,18 +21,16 @@ import platformdirs
 
 from babelscope.core.system import (
     Budget,
-    Capability,
     Drawing,
     Reply,
     Scored,
     System,
     as_question,
-    capabilities,
     properties,
 )
 from babelscope.systems.contract import (
     ASK,
-    Decorator,
+    Wrapper,
     renumber_errors,
     scored_as_json,
     scored_from_json,
@@ -355,25 +353,17 @@ class _Form(NamedTuple):
     read: Callable[[Any], Any]
 
 
-class Cached(Decorator):
+class Cached(Wrapper):
     """Asks another system only what is not stored.
 
     Answers are stored by question, or by call: then a batch is asked as a whole, so that floats stay the same.
     """
 
     def __init__(self, inner: System, store: Callable[[str], Store], *, by_call: bool = False) -> None:
-        self.inner: Any = inner
-        self.name = inner.name
+        super().__init__(inner)
         self.fingerprint = inner.fingerprint
-        self.capabilities: frozenset[Capability] = capabilities(inner)
         self._by_call = by_call
         self._store = store(digest_json([self.fingerprint.digest, ANSWERS_VERSION]))
-
-    def __getattr__(self, name: str) -> Any:
-        """Whatever is not stored is asked of the system itself."""
-        if name == "inner":  # not set yet, as while being copied
-            raise AttributeError(name)
-        return getattr(self.inner, name)
 
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
         ask = functools.partial(ASK[method], self.inner, **how)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from babelscope.util.errors import BabelscopeError, SystemFailure, install_hint
+from babelscope.util.errors import BabelscopeError, SystemFailure, explain_missing
 from babelscope.util.files import open_regular
 
 # Answers pass through shared memory, of which a container often has little.
@@ -35,12 +35,8 @@ _users: set[object] = set()
 
 def import_ray() -> Any:
     """Ray, or an error that names the extra to install."""
-    try:
+    with explain_missing("spreading work over processes", "ray"):
         import ray
-    except ModuleNotFoundError as error:
-        raise BabelscopeError(
-            f"spreading work over processes needs Ray; install it with: {install_hint('ray')}"
-        ) from error
     return ray
 
 

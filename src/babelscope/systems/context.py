@@ -1,4 +1,8 @@
-"""Systems that read the sentences before a source: source and context as one text, with a separator between them."""
+"""Systems that read the sentences before a source.
+
+With a separator, source and context are one text. Without one, systems that take context as such get it: language
+models as turns of a chat or in `{context}` of their prompt, servers as a field of the request.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,6 @@ from typing import Any, Literal
 from babelscope.core.registry import Options
 from babelscope.core.system import (
     Asked,
-    Capability,
     Fingerprint,
     Question,
     Scored,
@@ -19,9 +22,8 @@ from babelscope.core.system import (
     TopK,
     Unanswered,
     as_question,
-    capabilities,
 )
-from babelscope.systems.contract import ASK, Decorator
+from babelscope.systems.contract import ASK, Wrapper
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
@@ -40,7 +42,8 @@ class Context:
     """Sentences before the source, at most."""
     target: bool = True
     """Whether the translation has the context, too (2-to-2), or is that of the last sentence alone (2-to-1)."""
-    separator: str = " "
+    separator: str | None = None
+    """None: not given, so that a system that takes context as such gets it as such; others get a space."""
     order: Literal["right", "random"] = "right"
     """random: the context of another question, as a control: what helps must be in the right context."""
     seed: int = 0
@@ -50,7 +53,8 @@ class Context:
         """What the options of a spec say; None if they say nothing about context."""
         sentences = options.integer("context", 0, least=0)
         target = options.choice("context_target", ("yes", "no"), "yes") == "yes"
-        separator = options.text("separator", " ")
+        written = options.text("separator")
+        separator = written if "separator" in options.names else None
         order: Any = options.choice("context_order", ("right", "random"), "right")
         given = {"context", "context_target", "separator", "context_order"} & set(options.names)
         if given and "context" not in given:
@@ -60,12 +64,6 @@ class Context:
         if sentences > _MOST_SENTENCES:
             raise BabelscopeError(
                 f"{options.spec}: context is at most {_MOST_SENTENCES} sentences, not {sentences}"
-            )
-        if sentences and target and not separator.strip():
-            raise BabelscopeError(
-                f"{options.spec}: where the translation has the context, too, a separator must tell sentences apart: "
-                "separator=<sep>, or another text that the model was trained with; context_target=no for a model "
-                "that translates the last sentence only"
             )
         return cls(sentences, target, separator, order) if "context" in given else None
 
@@ -77,23 +75,36 @@ class Context:
 
 def with_context(system: Any, context: Context | None) -> Any:
     """`system` with the sentences before each source; itself without a number of sentences."""
-    return system if context is None else WithContext(system, context)
+    if context is None:
+        return system
+    separator = context.separator
+    if separator is None and getattr(system, "takes_context", False):
+        system.reads_context = True
+        return WithContext(system, context)
+    if context.sentences and context.target and not (separator or "").strip():
+        raise BabelscopeError(
+            f"{system.name}: where the translation has the context, too, a separator must tell sentences apart: "
+            "separator=<sep>, or another text that the model was trained with; context_target=no for a model "
+            "that translates the last sentence only"
+        )
+    return WithContext(
+        system, dataclasses.replace(context, separator=" " if separator is None else separator)
+    )
 
 
-class WithContext(Decorator):
-    """A system that is asked about source and context as one text, and answers about the source alone.
+class WithContext(Wrapper):
+    """A system that is asked about source and context, and answers about the source alone.
 
-    A translation is what follows the last separator; one that lost a separator has the note `lost_context`. Scored
-    are the tokens of the last sentence, given the context: the chain rule makes that the whole minus the context.
+    With a separator both are one text, and a translation is what follows the last separator; one that lost a
+    separator has the note `lost_context`. Scored are the tokens of the last sentence, given the context: the chain
+    rule makes that the whole minus the context.
     """
 
     reads_context = True
 
     def __init__(self, inner: Any, context: Context) -> None:
-        self.inner = inner
-        self.name: str = inner.name
-        known: frozenset[Capability] = capabilities(inner)
-        self.capabilities = known & {"translate", "score", "sample"}
+        super().__init__(inner)
+        self.capabilities &= {"translate", "score", "sample"}
         self.context = context
         # A random context is that of another question of the call.
         self.asked_as_a_whole = context.order == "random" or getattr(inner, "asked_as_a_whole", False)
@@ -103,26 +114,26 @@ class WithContext(Decorator):
         inner: Fingerprint = self.inner.fingerprint
         return dataclasses.replace(inner, settings={**inner.settings, "context": self.context.settings})
 
-    def __getattr__(self, name: str) -> Any:
-        """Whatever is not a call with answers is asked of the system itself."""
-        if name == "inner":  # not set yet, as while being copied
-            raise AttributeError(name)
-        return getattr(self.inner, name)
-
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
         if method not in self.capabilities:
             raise BabelscopeError(f"{self.name} with context cannot be asked for {method}")
         if method == "score":
             return self._score(asked)
         questions = self._with_their_context([as_question(each) for each in asked])
+        if self.context.separator is None:
+            return list(ASK[method](self.inner, questions, **how))
         answers = ASK[method](self.inner, [self._joined(each) for each in questions], **how)
         return [self._last_sentences(each, own) for each, own in zip(questions, answers, strict=True)]
 
     def _score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         questions = self._with_their_context([as_question(question) for question, _ in pairs])
+        separator = self.context.separator
+        if separator is None:
+            targets_given = [target for _, target in pairs]
+            return list(ASK["score"](self.inner, list(zip(questions, targets_given, strict=True))))
         targets = [target.text if isinstance(target, Scored) else target for _, target in pairs]
         whole = [
-            self.context.separator.join([*question.context_target, target]) if self.context.target else target
+            separator.join([*question.context_target, target]) if self.context.target else target
             for question, target in zip(questions, targets, strict=True)
         ]
         joined = [self._joined(each) for each in questions]
@@ -148,18 +159,20 @@ class WithContext(Decorator):
             others = _others(questions, self.context.seed)
             sources, targets = ([side[other] for other in others] for side in (sources, targets))
         n = self.context.sentences
+        # Those who take context as such are told its translations by `context_target`.
+        known = self.context.separator is not None or self.context.target
         return [
             dataclasses.replace(
                 each,
                 context_source=before[len(before) - n :] if n < len(before) else before,
-                context_target=after[len(after) - n :] if n < len(after) else after,
+                context_target=(after[len(after) - n :] if n < len(after) else after) if known else (),
             )
             for each, before, after in zip(questions, sources, targets, strict=True)
         ]
 
     def _joined(self, question: Question) -> Question:
         """Source and context as the source of a question without context."""
-        source = self.context.separator.join([*question.context_source, question.source])
+        source = (self.context.separator or " ").join([*question.context_source, question.source])
         return dataclasses.replace(question, source=source, context_source=(), context_target=())
 
     def _last_sentences(self, question: Question, answer: Any) -> Any:
@@ -171,7 +184,7 @@ class WithContext(Decorator):
         before = len(question.context_source)
         if not (self.context.target and before):
             return answer
-        parts = answer.text.split(self.context.separator.strip())
+        parts = answer.text.split((self.context.separator or " ").strip())
         notes = answer.notes if len(parts) == before + 1 else (*answer.notes, "lost_context")
         text = parts[-1].strip()
         own = last_tokens(answer, text) if answer.has_scores else None

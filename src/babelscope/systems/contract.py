@@ -15,6 +15,7 @@ from babelscope.core.system import (
     METER,
     Asked,
     Budget,
+    Capability,
     Drawing,
     LengthRule,
     Question,
@@ -29,6 +30,7 @@ from babelscope.core.system import (
     Translates,
     Unanswered,
     as_question,
+    capabilities,
     properties,
 )
 from babelscope.util.errors import BabelscopeError, RefusedText, Side
@@ -211,6 +213,21 @@ class Decorator(abc.ABC):
 
     def reply(self, prompts: Sequence[str]) -> list[Reply]:
         return self._ask("reply", prompts, {})
+
+
+class Wrapper(Decorator):
+    """A system around another, `inner`, with its name, capabilities and properties."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.name: str = inner.name
+        self.capabilities: frozenset[Capability] = capabilities(inner)
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever is not a call with answers is asked of the system itself."""
+        if name == "inner":  # not set yet, as while being copied
+            raise AttributeError(name)
+        return getattr(self.inner, name)
 
 
 def ask_answered(

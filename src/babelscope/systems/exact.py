@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from babelscope.core.results import Result, Row
-    from babelscope.core.system import LengthRule, TopK
+from babelscope.core.results import Result, Row
+from babelscope.core.system import LengthRule, TopK
+from babelscope.util.digests import digest_json
+from babelscope.util.version import __version__
 
 VERSION = 1
 """Raised when what is found, or its figures change."""
 # Sources searched between two writes to the journal: enough to share forward passes, and a kill loses these.
 SOURCES_AT_ONCE = 64
 
-Searched = Sequence[tuple[str, "TopK | str"]]
+Searched = Sequence[tuple[str, TopK | str]]
 """Each source with its answer, or with the reason why there is none."""
 
 
@@ -26,10 +27,6 @@ def result_of(
     searched: Mapping[str, Mapping[LengthRule, Searched]],
 ) -> Result:
     """For each system, and each length searched by itself: what was proven, and what the best hypotheses are."""
-    from babelscope.core.results import Result
-    from babelscope.util.digests import digest_json
-    from babelscope.util.version import __version__
-
     config = {
         "methods": [{"name": "top-k", "version": VERSION, "settings": dict(settings), "roles": {}}],
         "systems": [each.fingerprint.as_json() for each in systems.values()],
@@ -47,7 +44,6 @@ def result_of(
 
 
 def _rows(some: Searched, labels: Mapping[str, str | int], rule: LengthRule) -> Iterator[Row]:
-    from babelscope.core.results import Row
     from babelscope.stats.intervals import clustered_mean, clustered_proportion
 
     answered = [(source, answer) for source, answer in some if not isinstance(answer, str)]

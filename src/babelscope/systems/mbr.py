@@ -9,11 +9,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from babelscope.core.results import Estimate, Result, Row
+from babelscope.core.system import Drawing, Scored, capabilities, properties
+from babelscope.core.tokenizers import find_tokenizer, language_tokenizer
+from babelscope.systems.contract import ask_sample
+from babelscope.systems.registry import require
+from babelscope.systems.stored.alignment import align_to_sources
+from babelscope.systems.stored.translations import TranslationsFile
+from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
-    from babelscope.core.results import Estimate, Result
-    from babelscope.core.system import Drawing, Scored
     from babelscope.metrics.base import Metric, Scale
     from babelscope.metrics.mbr import MbrChoice
 
@@ -23,7 +30,7 @@ VERSION = 1
 # Samples asked for at once: enough for every core, and few enough that the progress bar moves.
 SAMPLES_AT_ONCE = 6400
 
-AskBatches = Callable[..., Iterator[tuple[str, "list[Scored] | str"]]]
+AskBatches = Callable[..., Iterator[tuple[str, list[Scored] | str]]]
 """(texts, ask, at_once=) -> each text with its answer, or with the reason why there is none."""
 
 
@@ -74,8 +81,6 @@ class Decoding:
 
     def for_languages(self, languages: Iterable[str]) -> Decoding:
         """The same with words split as these target languages need it."""
-        from babelscope.core.tokenizers import find_tokenizer, language_tokenizer
-
         names = sorted({language_tokenizer(language) for language in languages})
         if not any(names) or not any(each.is_tokenized for each in self.metrics):
             return self
@@ -90,12 +95,6 @@ class Decoding:
         self, system: Any, sources: Sources, ask_batches: AskBatches
     ) -> Iterator[tuple[str, list[Scored] | str]]:
         """Each source with its candidates, or with the reason why there are none."""
-        from babelscope.core.system import capabilities
-        from babelscope.systems.contract import ask_sample
-        from babelscope.systems.registry import require
-        from babelscope.systems.stored.alignment import align_to_sources
-        from babelscope.systems.stored.translations import TranslationsFile
-
         if "regions" in capabilities(system):
             yield from zip(sources.texts, _listed(system, sources.ids, self.n), strict=True)
             return
@@ -125,8 +124,6 @@ class Decoding:
 
     def _weighed(self, system: Any, candidates: Sequence[Scored]) -> tuple[Weights, list[Scored]]:
         """What candidates count, and which remain: of those weighed by probability each token sequence once."""
-        from babelscope.core.system import properties
-
         scored = all(each.has_total for each in candidates)
         listed = properties(system).stored and scored
         weights = self.weights or (Weights.probability if listed else Weights.count)
@@ -173,11 +170,7 @@ def result_of(
 
     `decided` are the answered sources of each system, each with its decisions by metric.
     """
-    from babelscope.core.results import Result, Row
-    from babelscope.core.system import properties
     from babelscope.stats.intervals import clustered_mean
-    from babelscope.util.digests import digest_json
-    from babelscope.util.version import __version__
 
     rows = []
     for name, own in decided.items():

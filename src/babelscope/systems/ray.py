@@ -92,12 +92,12 @@ class Pool(contextlib.ExitStack):
     def __init__(
         self, workers: int | None = None, *, address: str | None = None, cpus: float = 1, gpus: float = 0
     ) -> None:
-        """As many workers as there is room for, unless `workers` says how many; each has so many CPUs and GPUs.
+        """Start `workers` workers, or as many as fit; each has `cpus` CPUs and `gpus` GPUs.
 
         They run on the Ray cluster at `address`; without one, on one that is started here and ends with the pool.
         """
         if workers is not None and workers < 1:
-            raise BabelscopeError(f"there cannot be {workers} workers; at least one is needed")
+            raise BabelscopeError(f"{workers} workers: at least one is needed")
         if cpus <= 0 or gpus < 0:
             raise BabelscopeError(f"a worker cannot have {cpus:g} CPUs and {gpus:g} GPUs")
         super().__init__()
@@ -215,7 +215,7 @@ class Spread(Decorator, contextlib.ExitStack):
         it is None. Several systems can share the workers of one `pool`; else see `Pool` for the other arguments.
         """
         if part is not None and part < 1:
-            raise BabelscopeError(f"a worker cannot be given {part} sources at once; at least one is needed")
+            raise BabelscopeError(f"{part} sources at once: a worker needs at least one")
         super().__init__()
         with contextlib.ExitStack() as stack:
             self._pool = pool or stack.enter_context(Pool(workers, address=address, cpus=cpus, gpus=gpus))

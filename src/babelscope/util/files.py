@@ -11,6 +11,7 @@ import re
 import secrets
 import stat
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -227,7 +228,9 @@ def check_writable(path: Path) -> OutputTarget:
 def check_folder(path: Path) -> None:
     """Raise now if a folder cannot be made or written to; nothing is left behind."""
     if path.is_dir():
-        check_writable(path / f".{secrets.token_hex(4)}")
+        # A file without a name, which a kill cannot leave behind: with it, the folder would be somebody else's.
+        with _explain_os_errors(path), tempfile.TemporaryFile(dir=path):
+            pass
     elif path.exists():
         raise BabelscopeError(f"{path} is a file, not a folder")
     else:

@@ -159,7 +159,8 @@ def bounded_lines(
             raise too_long(path, number, longest)
         if left is not None and (left := left - size) < 0:
             raise BabelscopeError(f"{path} has more than {_size(most or 0)}; split it")
-        yield raw
+        if number > 1 or raw != codecs.BOM_UTF8:  # a file of such a mark alone has no line
+            yield raw
 
 
 def too_long(path: str | Path, number: int, longest: int = LONGEST_LINE) -> BabelscopeError:
@@ -375,6 +376,7 @@ def count_lines(path: str | Path) -> int:
     count = begun = 0
     with open_at(path) as file:
         while some := file.read(LONGEST_LINE):
+            some = some if count or begun else some.removeprefix(codecs.BOM_UTF8)
             first = some.find(b"\n")
             if begun + (first if first >= 0 else len(some)) > LONGEST_LINE:
                 raise too_long(path, count + 1)

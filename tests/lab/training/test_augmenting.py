@@ -151,7 +151,7 @@ def test_stopped_at_any_block_it_goes_on(
     asked.clear()
     augment(both(made), tmp_path / "parts", threads=1, quiet=True)  # finished: nothing to do
     assert asked == []
-    with pytest.raises(BabelscopeError, match=r"another configuration: decoding.beam 2 \(now 3\)"):
+    with pytest.raises(BabelscopeError, match=r"another configuration: decoding.beam: 2 there, 3 here"):
         augment(both(made, decoding=Decoding(3)), tmp_path / "parts", threads=1)
 
 

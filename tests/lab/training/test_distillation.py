@@ -137,7 +137,7 @@ def test_bad_distillation_is_refused_before_any_translation(teacher: Path, tmp_p
     with pytest.raises(BabelscopeError, match="is not empty"):
         distill(teacher, source, tmp_path / "full", recipe)
     distill(teacher, source, tmp_path / "out", recipe, beam=1, quiet=True)
-    with pytest.raises(BabelscopeError, match=r"another configuration: seed 1 \(now 2\)"):
+    with pytest.raises(BabelscopeError, match=r"another configuration: seed: 1 there, 2 here"):
         distill(teacher, source, tmp_path / "out", quick(steps=2, seed=2), beam=1)
-    with pytest.raises(BabelscopeError, match=r"another configuration: decoding.beam 1 \(now 2\)"):
+    with pytest.raises(BabelscopeError, match=r"another configuration: decoding.beam: 1 there, 2 here"):
         distill(teacher, source, tmp_path / "out", recipe, beam=2)

@@ -333,7 +333,7 @@ def test_an_out_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BabelscopeError, match=r"is not empty \(thesis.tex"):
         train(*files, tmp_path / "full", quick())
     learn(tmp_path, tmp_path / "model", quick(steps=2))
-    with pytest.raises(BabelscopeError, match=r"another configuration: settings.seed 1 \(now 2\)"):
+    with pytest.raises(BabelscopeError, match=r"another configuration: settings.seed: 1 there, 2 here"):
         learn(tmp_path, tmp_path / "model", quick(steps=2, seed=2))
     before = (tmp_path / "model" / "card.json").stat().st_mtime_ns
     learn(tmp_path, tmp_path / "model", quick(steps=2))  # the same again: nothing to do

@@ -50,6 +50,21 @@ kommt kommen VERB {FIN} 0 root
 nicht nicht PART Polarity=Neg 2 advmod"""
 YES = "\n".join(NOT.split("\n")[:3])
 NEVER = NOT.replace("nicht nicht PART Polarity=Neg", "nie nie ADV PronType=Neg")
+NOT_GOOD = f"""
+Das der PRON Number=Sing 4 nsubj
+ist sein AUX Number=Sing|{FIN} 4 cop
+nicht nicht PART Polarity=Neg 4 advmod
+gut gut ADJ _ 0 root"""
+GOOD = NOT_GOOD.replace("nicht nicht PART Polarity=Neg", "sehr sehr ADV _")
+NO_HELP = f"""
+Er er PRON Number=Sing 2 nsubj
+hat haben VERB Number=Sing|{FIN} 0 root
+keine kein DET PronType=Neg 4 det
+Hilfe Hilfe NOUN Number=Sing 2 obj"""
+HE_IS_MISSING = KEY.replace("Schlüssel Schlüssel NOUN", "er er PRON")
+THEY_ARE_MISSING = HE_IS_MISSING.replace(f"Number=Sing|{FIN}", f"Number=Plur|{FIN}").replace(
+    "fehlt", "fehlen"
+)
 PARTICLES = frozenset({"auf", "ab"})
 
 
@@ -120,6 +135,60 @@ def test_agreement_needs_the_word_of_the_reference(output: str, outcome: str) ->
     assert check("subject_verb_agreement", asked)["verdict"] == outcome
 
 
+@pytest.mark.parametrize(
+    ("reference", "output", "outcome"),
+    [
+        (NOT_GOOD, NOT_GOOD, "kept"),
+        (NOT_GOOD, GOOD, "lost"),
+        (NOT_GOOD, GOOD.replace("gut gut", "fein fein"), "undecided"),  # another word may negate by itself
+        (NO_HELP, NO_HELP, "kept"),
+        (NO_HELP, NO_HELP.replace("hat haben", "braucht brauchen"), "kept"),
+        (NO_HELP, NO_HELP.replace("keine kein DET PronType=Neg", "eine ein DET _"), "lost"),
+    ],
+)
+def test_the_only_negation_needs_no_link(reference: str, output: str, outcome: str) -> None:
+    unlinked = {"head_in_reference": (), "dependent_in_reference": ()}
+    found = check("negation_scope", case(reference, output, **unlinked, alone=True))
+    assert found["verdict"] == outcome, found
+    several = check("negation_scope", case(reference, output, **unlinked))
+    assert several["why"] == "no negation of the reference is aligned to it"
+
+
+def test_a_pronoun_of_one_number_is_a_subject_too() -> None:
+    own = {"head_in_reference": [3], "dependent_in_reference": (), "head_in_output": [3]}
+    he = case(HE_IS_MISSING, HE_IS_MISSING, **own)
+    assert check("subject_verb_agreement", he)["verdict"] == "kept"
+    they = case(HE_IS_MISSING, THEY_ARE_MISSING, **own)
+    assert check("subject_verb_agreement", they)["why"] == "the pronoun may be of either number"
+    known = case(HE_IS_MISSING, THEY_ARE_MISSING, **own, one_number={"er"})
+    assert check("subject_verb_agreement", known)["verdict"] == "lost"
+    other = case(HE_IS_MISSING, HE_IS_MISSING.replace("er er", "es es"), **own, one_number={"er", "es"})
+    assert check("subject_verb_agreement", other)["why"] == "the subject is another pronoun"
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        ("Vive vivir VERB Number=Sing|Mood=Ind 0 root\naquí aquí ADV _ 1 advmod", "kept"),
+        ("Viven vivir VERB Number=Plur|Mood=Ind 0 root\naquí aquí ADV _ 1 advmod", "lost"),
+        ("Vive vivir VERB Number=Sing|Mood=Ind 0 root\nella él PRON Number=Sing 1 nsubj", "undecided"),
+        ("Mora morar VERB Number=Sing|Mood=Ind 0 root\naquí aquí ADV _ 1 advmod", "undecided"),
+        ("Vivir vivir VERB VerbForm=Inf 0 root\naquí aquí ADV _ 1 advmod", "undecided"),
+    ],
+)
+def test_a_subject_that_is_in_the_verb_alone(output: str, outcome: str) -> None:
+    lives = "Vive vivir VERB Number=Sing|Mood=Ind 0 root\naquí aquí ADV _ 1 advmod"
+    own = {"head_in_reference": [1], "dependent_in_reference": (), "head_in_output": [1]}
+    assert check("subject_verb_agreement", case(lives, output, **own))["verdict"] == outcome
+
+
+def test_the_subject_of_the_same_verb_is_compared_if_it_is_another_word() -> None:
+    own = {"head_in_reference": [3], "dependent_in_reference": [2]}
+    for output, outcome in ((KEYS, "kept"), (KEYS_SINGULAR_VERB, "lost")):
+        other = output.replace("Schlüssel Schlüssel", "Türen Tür")
+        assert check("subject_verb_agreement", case(KEYS, other, **own))["verdict"] == outcome
+
+
 def test_verbs_of_other_references_are_right_too() -> None:
     aligned = {"head_in_output": [2]}
     assert check("particle", case(LIFTED, OTHER_PARTICLE, attested={"abheben"}))["verdict"] == "kept"
@@ -132,6 +201,15 @@ def test_without_a_link_into_the_reference_nothing_is_decided() -> None:
     for phenomenon in CHECKS:
         nothing = case(LIFTED, BARE, head_in_reference=(), dependent_in_reference=())
         assert check(phenomenon, nothing)["verdict"] == "undecided"
+
+
+def test_where_only_the_dependent_is_aligned_the_output_must_bear_it_out() -> None:
+    only = {"head_in_reference": (), "dependent_in_reference": [4]}
+    assert check("particle", case(LIFTED, LIFTED, **only))["verdict"] == "undecided"
+    assert check("particle", case(LIFTED, LIFTED, **only, dependent_in_output=[4]))["verdict"] == "kept"
+    disagreeing = {"head_in_reference": [2], "dependent_in_reference": [5], "dependent_in_output": [5]}
+    two = f"{LIFTED}\nging gehen VERB {FIN} 2 conj"
+    assert check("particle", case(two, two, **disagreeing))["why"].endswith("for other words")
 
 
 def test_particles_are_told_from_the_beginnings_of_other_verbs() -> None:

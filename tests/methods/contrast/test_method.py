@@ -262,11 +262,11 @@ def test_far_is_what_lies_beyond_its_own_alternatives_whatever_the_nats() -> Non
     for scale in (1.0, 10.0):  # the same, for a model of another temperament
         assert warnings_of(rows(0.3 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale)) == []
         (far,) = warnings_of(rows(2 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))
-        assert "its second-best one" in far
+        assert "its own second-best translations" in far
         assert "machine references" in far
         assert "sample" not in far
         (beyond,) = warnings_of(rows(4 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))
-        assert "a sample of its own" in beyond
+        assert "samples of its own" in beyond
     (unknown,) = warnings_of([])
     assert "is not known" in unknown
 

@@ -169,7 +169,7 @@ def test_wrong_types_are_refused() -> None:
         set_up("errors", {"types": ["auxiliary"]})
     with pytest.raises(BabelscopeError, match="no error type 'nonsense'"):
         set_up("errors", {"types": ["nonsense"]})
-    with pytest.raises(BabelscopeError, match="checks need the languages: give source_language"):
+    with pytest.raises(BabelscopeError, match="give --source-language"):
         bs.errors(translator([], []), [ParallelSentence("1", "a", ("b",))], target_language="fr")
     one, all_types = (
         config_of_method(set_up("errors", given), {})["settings"]["types"]

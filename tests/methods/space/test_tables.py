@@ -8,6 +8,7 @@ import math
 import shutil
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -279,6 +280,23 @@ def test_an_empty_mode_is_ruled_out_by_anything_more_probable() -> None:
     # Beam search found something more probable than the empty hypothesis, though nobody knows the mode.
     assert 0 < undecided < open_ones
     assert not budget_bounds(judged(toy).rows)  # nothing is open
+
+
+def test_what_open_searches_could_have_found_is_in_the_interval_and_no_verdict_of_an_item() -> None:
+    toy = Hasty(limit=5, salt="one")
+    result = judged(toy, 1)
+    for measure, labels in (("empty_mode", {"region": "top"}), ("search_error", {"decoding": "beam"})):
+        wanted = {**labels, **(TOKENS if measure == "empty_mode" else {})}
+        (found,) = [r for r in result.rows if r.name == measure and wanted.items() <= r.labels.items()]
+        own = budget_bounds(result.rows)[measure]
+        low, high = (own[name].estimate for name in ("at-least", "at-most"))
+        assert found.counts["undecided"] == own["at-least"].counts["undecided"] > 0
+        assert found.estimate.low <= low.low < high.high <= found.estimate.high
+    (group,) = result.groups
+    notes = [note.text for note in tables(group)["summary"].notes]
+    assert any("the intervals of these cover both" in text for text in notes)
+    shown = Counter(Space(Space.Settings(k=2)).show(record).verdict for record in result.records)
+    assert shown["not resolved"] == budget_bounds(result.rows)["empty_mode"]["at-least"].counts["undecided"]
 
 
 @pytest.mark.parametrize("settings", [{"metric": "ter"}, {"normalize": "ideal"}])

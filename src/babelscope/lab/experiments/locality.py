@@ -217,7 +217,7 @@ def _train_in_parallel(
             for future in as_completed(running):
                 yield running[future], future.result()
         except BrokenExecutor:
-            raise SystemFailure("a training process was killed; run the same command to go on") from None
+            raise SystemFailure("a training process was killed; run the same command to resume") from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(active_children()).difference(others):

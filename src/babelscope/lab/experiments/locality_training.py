@@ -480,7 +480,7 @@ def open_locality(name: str, folder: Path, options: Options | None) -> CustomMod
         if {key: each.shape for key, each in tensors.items()} != {
             k: each.shape for k, each in expected.items()
         }:
-            raise ValueError(f"{_WEIGHTS} has other tensors")
+            raise ValueError(f"{_WEIGHTS} has tensors of another network")
     except (KeyError, TypeError, ValueError, SafetensorError, json.JSONDecodeError) as error:
         raise BabelscopeError(f"{folder} has no network of `lab locality`: {error}") from None
     network = new_network(plan, trial, (len(lists[0]), len(lists[1])), longest)

@@ -213,7 +213,7 @@ def _agreement_rows(records: Sequence[Record], labels: dict[str, str]) -> list[R
     """Share of decided items on which verdict and truth agree, unweighted and weighted by confidence (table 2)."""
     known = [record for record in records if record["truth"] is not None and is_decided(record)]
     if all(record["truth"] is None for record in records):
-        raise BabelscopeError(f"the grammar can tell nothing about the translations of {labels['system']}")
+        raise BabelscopeError(f"the grammar can judge no translation of {labels['system']}")
     counts = {
         "agreed": sum(record["correct"] == record["truth"] for record in known),
         "right": sum(record["truth"] for record in known),

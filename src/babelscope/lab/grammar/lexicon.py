@@ -226,7 +226,7 @@ class Sense:
 
 @dataclass(frozen=True, slots=True)
 class Preposition:
-    """A preposition in both languages; several German ones are synonyms with weights."""
+    """A preposition in both languages; several German ones are weighted synonyms."""
 
     english: tuple[str, ...]
     german: tuple[tuple[str, str, float], ...]  # form, case, weight

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from babelscope.core.results import differences
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import replacing
 
@@ -29,28 +29,19 @@ def open_folder(out: Path, configuration: dict[str, Any]) -> dict[str, Any] | No
             f"{out} is not empty ({', '.join(held[:3])}...); a model needs a folder of its own"
         )
     if earlier is not None:
-        refuse_changes(out, _changes(earlier, configuration))
+        refuse_changes(out, earlier, configuration)
     if card and not (out / CHECKPOINT).exists():
         return card
     write_json(out / CONFIGURATION, configuration)
     return None
 
 
-def refuse_changes(out: Path, changes: Sequence[tuple[str, Any, Any]]) -> None:
-    """Refuse a folder with changed settings, given as (name, old value, new value)."""
-    if changes:
-        listed = ", ".join(f"{name} {was!r} (now {now!r})" for name, was, now in changes)
+def refuse_changes(out: Path, earlier: dict[str, Any], now: dict[str, Any]) -> None:
+    """Refuse the folder of another configuration."""
+    if found := differences(earlier, now):
         raise BabelscopeError(
-            f"{out} belongs to a run of another configuration: {listed}; use another folder"
+            f"{out} belongs to a run of another configuration: {', '.join(found)}; use another folder"
         )
-
-
-def _changes(earlier: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
-    """The differences of two configurations as (name, old value, new value)."""
-    if not (isinstance(earlier, dict) and isinstance(now, dict)):
-        return [] if earlier == now else [(name, earlier, now)]
-    names = sorted(earlier.keys() | now.keys())
-    return [c for key in names for c in _changes(earlier.get(key), now.get(key), f"{name}.{key}".strip("."))]
 
 
 def read_json(path: Path) -> Any:

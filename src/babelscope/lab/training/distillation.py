@@ -108,7 +108,6 @@ def _check_settings(out: Path, settings: TrainingSettings) -> None:
     earlier = (card["configuration"] if card else configuration) or {}
     now = settings.as_json()
     then = earlier.get("settings", now)
-    different = sorted(name for name in now if name != "vocabulary" and then.get(name) != now[name])
-    refuse_changes(out, [(name, then.get(name), now[name]) for name in different])
+    refuse_changes(out, {**then, "vocabulary": ""}, {**now, "vocabulary": ""})
     if out.is_dir() and not earlier and any(path.name != DATA for path in out.iterdir()):
         raise BabelscopeError(f"{out} is not empty; a model needs a folder of its own")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from babelscope.decoding.stepwise import Encoded, States
@@ -252,8 +254,6 @@ def initialize(network: nn.Module) -> None:
 
 def save_plain(network: PlainNetwork, weights: dict[str, Tensor], folder: Path) -> None:
     """Write weights and configuration; `open_plain` reads them."""
-    from safetensors.torch import save
-
     (folder / "model.safetensors").write_bytes(save(weights, metadata={"format": "pt"}))
     told: dict[str, Any] = dataclasses.asdict(network.config)
     write_json(folder / PLAIN, {**told, "vocabularies": list(network.config.vocabularies)})
@@ -398,7 +398,6 @@ def save_network(network: Any, folder: Path, *, half: bool) -> None:
     With `half` the weights take two bytes each; config.json still says float32, so that whoever loads them
     computes in float32 (transformers would otherwise follow the file into float16).
     """
-    from safetensors.torch import save
     from transformers import GenerationConfig
 
     weights = network_weights(network, half=half)
@@ -425,8 +424,6 @@ def pack_models(folders: dict[str, Path], out: Path) -> None:
 
     Decoder-only ones have the same vocabulary in files of their own, beside their weights.
     """
-    import shutil
-
     prompted = {name for name, folder in folders.items() if (folder / PROMPT_FILES[0]).exists()}
     tokenizers = {
         name: digest_files([folder / file for file in FILES])

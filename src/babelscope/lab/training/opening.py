@@ -5,9 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
 from babelscope.core.registry import Options
+from babelscope.decoding.model import Vocabulary
+from babelscope.decoding.stepwise import Stepwise
 from babelscope.lab.training.checkpoints import CARD, read_json
 from babelscope.lab.training.networks import NETWORKS, PLAIN, PlainConfig
+from babelscope.lab.training.text import EOS
+from babelscope.systems.models.custom import CustomModel
+from babelscope.systems.models.hf import HuggingFace, read_options
+from babelscope.systems.models.llm import PLAIN as PLAIN_PROMPT
+from babelscope.systems.models.llm import CausalModel
+from babelscope.systems.models.tokenizers import Tokens
+from babelscope.systems.prompting.prompts import find_prompt, shipped_names
+from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
@@ -20,8 +34,6 @@ def open_trained(name: str, folder: Path, options: Options | None = None, *, dev
 
     Without options, on `device`.
     """
-    from babelscope.systems.models.hf import HuggingFace, read_options
-
     if (folder / "locality.json").exists():
         from babelscope.lab.experiments.locality_training import open_locality
 
@@ -42,9 +54,6 @@ def open_trained(name: str, folder: Path, options: Options | None = None, *, dev
 
 def open_prompts(folder: Path, options: Options) -> Any:
     """A decoder-only model with the options of `llm:`; languages and prompt are those it was trained with."""
-    from babelscope.systems.models.llm import PLAIN, CausalModel
-    from babelscope.systems.prompting.prompts import find_prompt, shipped_names
-
     card = read_json(folder / CARD)
     try:
         settings = card["configuration"]["settings"]
@@ -62,31 +71,20 @@ def open_prompts(folder: Path, options: Options) -> Any:
             f"{folder} was trained with a prompt of a file, {shorten(own[0])}; say ?prompt=FILE"
         )
     languages = {"source": source, "target": target}
-    prompts = [] if own else [find_prompt(each) for each in named] or [PLAIN]
+    prompts = [] if own else [find_prompt(each) for each in named] or [PLAIN_PROMPT]
     trained = [each.filled(languages, str(folder)) for each in prompts]
     first = {"prompt": named[0]} if named and not own else {}
     return CausalModel(str(folder), options.with_defaults(**languages, **first), trained=trained)
 
 
 def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device: str) -> Any:
-    import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    from babelscope.decoding.model import Vocabulary
-    from babelscope.decoding.stepwise import Stepwise
-    from babelscope.lab.training.text import EOS
-    from babelscope.systems.models.custom import CustomModel
-    from babelscope.systems.models.tokenizers import Tokens
-    from babelscope.util.digests import SealedFiles
-
     files = SealedFiles(folder, [PLAIN, _WEIGHTS])
     told = files.read_json(PLAIN, most=_MOST_JSON)
     try:
         config = PlainConfig(**{**told, "vocabularies": tuple(told["vocabularies"])})
     except (TypeError, KeyError, BabelscopeError) as error:
         raise BabelscopeError(
-            f"{folder / PLAIN} is no configuration of a network that `lab train` made: {error}"
+            f"{folder / PLAIN} is not the configuration of a network of `lab train`: {error}"
         ) from None
     try:
         stored = load_file(files.paths[_WEIGHTS])

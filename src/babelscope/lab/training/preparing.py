@@ -174,7 +174,7 @@ class Count:
 
 
 class Seen:
-    """A set of 64-bit digests in one array: 12 to 24 bytes a member, half as much again while it grows."""
+    """A set of 64-bit digests in one array: 12 to 24 bytes per member, half as much again while it grows."""
 
     def __init__(self) -> None:
         self._table = array("Q", bytes(8 * 1024))

@@ -137,7 +137,7 @@ def _make_corpus(out: Path, split: str, n: int, world: World) -> None:
         words = ["corpus", "--n", str(n), "--seed", str(CORPUS_SEED), "--split", split, "--out", out.name]
         words += [] if world == EASY else ["--world", world.name]
         if subprocess.run(_command(words), cwd=out.parent, check=False).returncode:
-            raise SystemFailure(f"making the corpus {out} failed; run again to go on")
+            raise SystemFailure(f"making the corpus {out} failed; run again to resume")
 
 
 def _make_documents(out: Path, split: str, n: int) -> None:
@@ -163,7 +163,7 @@ def run_jobs(folder: Path, made: Sequence[Job]) -> None:
                     del running[name]
                     if process.returncode:
                         raise SystemFailure(
-                            f"making {name} failed; see {folder / name}.log, and run again to go on"
+                            f"making {name} failed; see {folder / name}.log, and run again to resume"
                         )
                     print(f"made {name} ({clock(time.monotonic() - began)})", file=sys.stderr, flush=True)
             ready = [job for job in waiting if all((folder / need).exists() for need in job.needs)]

@@ -126,7 +126,7 @@ def recipe_options(settings: TrainingSettings, *, vocabulary: bool) -> list[str]
 
 
 def _selected(run: TrainingRun) -> dict[str, Any]:
-    """Which steps the weights are of, and the metric that selected them."""
+    """The steps that the weights come from, and the metric that selected them."""
     found: dict[str, Any] = {"best_step": run.selection.best_step}
     if run.settings.average > 1:
         found["averaged_steps"] = sorted(each.step for each in run.selection.kept)

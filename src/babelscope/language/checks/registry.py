@@ -14,6 +14,11 @@ from babelscope.util.expressions import TooCostlyError
 _ENOUGH_TEXTS = 10
 
 
+def base_code(language: str | None) -> str:
+    """The code of a language without its region."""
+    return (language or "").replace("_", "-").partition("-")[0].lower()
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What the checks know beside source and translation."""

@@ -77,7 +77,9 @@ def _folded(word: str) -> str:
 
 
 def untranslated(source: str, translation: str) -> str | None:
-    """Some words, if most of the translation's lower-case words are the source's."""
+    """Some words, if most of the translation's lower-case words are the source's, but those that must be copied."""
+    for each in copied_words(source):
+        translation = translation.replace(each, " ")
     own = [word for word in _WORD.findall(translation) if word.islower() and len(word) >= _LEAST_LETTERS]
     theirs = set(_WORD.findall(source))
     copied = [word for word in own if word in theirs]

@@ -264,7 +264,7 @@ def omit_clause(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Va
 
 
 def _is_bounded(sentence: Sentence, first: Word, last: Word) -> bool:
-    """Whether what is left is one piece: marks or the end on both sides, and quotes and brackets in pairs."""
+    """Whether the rest is one piece: punctuation or an end on both sides, quotes and brackets balanced."""
     after = sentence.words[last.id] if last.id < len(sentence.words) else None
     before = sentence.words[first.id - 2] if first.id > 1 else None
     inside = "".join(word.form for word in sentence.words[first.id - 1 : last.id])

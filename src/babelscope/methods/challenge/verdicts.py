@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from babelscope.core.results import Record, Row
-from babelscope.language.align import Links, Words, align, longest_sentence
+from babelscope.language.align import Links, Words, align_ways, longest_sentence
 from babelscope.language.constructions import (
     Construction,
     Sentence,
@@ -25,7 +25,7 @@ from babelscope.language.constructions import (
 )
 from babelscope.language.fitness import check_language
 from babelscope.language.parsers import open_parser, parser_language
-from babelscope.language.ud import Tree, Word, relation
+from babelscope.language.ud import Tree, Word, is_finite, relation
 from babelscope.methods.challenge.sets import ALL, SetName, read_instances, share_row
 from babelscope.util.errors import BabelscopeError
 
@@ -60,6 +60,10 @@ class Case:
     """Verbs that references of other sentences render the same two words by."""
     bare: Collection[str] = field(default_factory=frozenset)
     """Verbs without a particle that references have for the same dependent."""
+    one_number: Collection[str] = field(default_factory=frozenset)
+    """Pronouns that are always of one number as the subjects of references."""
+    alone: bool = False
+    """Whether the source has no other dependency of the phenomenon."""
 
 
 def attested_verbs(counts: Mapping[str, int]) -> frozenset[str]:
@@ -70,19 +74,17 @@ def attested_verbs(counts: Mapping[str, int]) -> frozenset[str]:
     )
 
 
-def anchor(
-    sentence: Sentence,
-    from_head: Sequence[int],
-    from_dependent: Sequence[int],
-    through: Collection[str] = (),
-) -> Word | None:
-    """The one verb that links of head and dependent lead to; None if there is none, or they disagree."""
+def anchor(sentence: Sentence, from_head: Sequence[int], from_dependent: Sequence[int]) -> Word | None:
+    """The one verb that links of both ends lead to, else those of the head, else of the dependent."""
     ends = [
-        {verb for position in positions if (verb := sentence.verb_of(position, through)) is not None}
+        {verb for position in positions if (verb := sentence.verb_of(position)) is not None}
         for positions in (from_head, from_dependent)
     ]
-    common = ends[0] & ends[1] if all(ends) else ends[0] | ends[1]
-    return next(iter(common)) if len(common) == 1 else None
+    return _only(ends[0] & ends[1] or ends[0] or ends[1])
+
+
+def _only(found: Collection[Word]) -> Word | None:
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def check(phenomenon: str, case: Case) -> dict[str, str]:
@@ -96,15 +98,15 @@ def check(phenomenon: str, case: Case) -> dict[str, str]:
         return as_verdict(("undecided", why), *compared)
 
 
-def _verbs(case: Case, through: Collection[str]) -> tuple[Construction, Construction]:
+def _verbs(case: Case) -> tuple[Construction, Construction]:
     """The verb of the reference and that of the output; raises Undecided if they cannot be compared."""
-    word = anchor(case.reference, case.head_in_reference, case.dependent_in_reference, through)
+    word = anchor(case.reference, case.head_in_reference, case.dependent_in_reference)
     if word is None:
         raise Undecided("no verb of the reference is aligned to it")
     wanted = construction(case.reference, word, case.particles)
     every = [construction(case.output, verb, case.particles) for verb in case.output.verbs]
     same = [each for each in every if each.stem == wanted.stem]
-    linked = anchor(case.output, case.head_in_output, case.dependent_in_output, through)
+    linked = anchor(case.output, case.head_in_output, case.dependent_in_output)
     if len(same) > 1:
         same = [each for each in same if each.word == linked]
         if not same:
@@ -116,6 +118,8 @@ def _verbs(case: Case, through: Collection[str]) -> tuple[Construction, Construc
         raise Undecided("the output has another verb", wanted.text(), other.text())
     if not same:
         raise Undecided("no verb of the output is aligned to it", wanted.text())
+    if linked is None and word not in map(case.reference.verb_of, case.head_in_reference):
+        raise Undecided("only the dependent is aligned, and only in the reference", wanted.text())
     if linked is not None and linked != same[0].word:
         raise Undecided("the verb of the reference is in the output, for other words", wanted.text())
     return wanted, same[0]
@@ -197,25 +201,51 @@ def _adpositions(sentence: Sentence) -> Counter[str]:
     )
 
 
-def _negation(case: Case, wanted: Construction, other: Construction) -> Judged:
-    if not _negated(case.reference, wanted.word):
-        return "undecided", "the reference does not negate the verb"
-    if other.stem != wanted.stem:
-        return "undecided", "another verb"
-    fewer = len(negations(case.output)) < len(negations(case.reference))
-    if _negated(case.output, other.word):
+def _negation(case: Case) -> dict[str, str]:
+    """Whether what the reference negates, a verb or another predicate, is negated in the output."""
+    reference, output = case.reference, case.output
+    theirs = _negated_predicate(
+        reference, case.head_in_reference, case.dependent_in_reference, alone=case.alone
+    )
+    if theirs is None:
+        raise Undecided("no negation of the reference is aligned to it")
+    stem = construction(reference, theirs, case.particles).stem
+    predicates = {output.predicate_of(word) for word in output.words}
+    same = {word for word in predicates if construction(output, word, case.particles).stem == stem}
+    linked = _only({output.predicate_of(output.words[place - 1]) for place in case.head_in_output})
+    ours = _only(same) or (linked if linked in same or not same else None)
+    fewer = len(negations(output)) < len(negations(reference))
+    if ours is None:
+        ours = _negated_predicate(output, (), (), alone=case.alone)
+        if same or ours is None or fewer:
+            raise Undecided("what is negated is not in the output, or twice", theirs.form)
+    judged: Judged = "kept", "the predicate is negated"
+    if _negated(output, ours):
         if fewer:
-            return "undecided", "fewer negations than in the reference"
-        return "kept", "the verb is negated"
-    if not fewer:
-        return "undecided", "the negation stands elsewhere"
-    return "lost", "the negation is missing"
+            judged = "undecided", "fewer negations than in the reference"
+    elif not same:
+        judged = "undecided", "another predicate"
+    elif fewer:
+        judged = "lost", "the negation is missing"
+    else:
+        judged = "undecided", "the negation stands elsewhere"
+    return as_verdict(judged, theirs.form, ours.form)
 
 
-def _negated(sentence: Sentence, verb: Word) -> bool:
-    """Whether a negation depends on the verb, or on one of its arguments."""
-    near = {verb.id, *(child.id for child in sentence.children[verb.id])}
-    return any(word.head in near or word.id in near for word in negations(sentence))
+def _negated_predicate(
+    sentence: Sentence, from_head: Sequence[int], from_dependent: Sequence[int], *, alone: bool
+) -> Word | None:
+    """The one negated predicate that links lead to, or the only one if the source has a single negation, too."""
+    found = {word: sentence.predicate_of(word) for word in negations(sentence)}
+    by_head = {sentence.predicate_of(sentence.words[place - 1]) for place in from_head} & {*found.values()}
+    by_dependent = {predicate for word, predicate in found.items() if word.id in from_dependent}
+    return _only(by_head & by_dependent or by_dependent or by_head or ({*found.values()} if alone else ()))
+
+
+def _negated(sentence: Sentence, predicate: Word) -> bool:
+    """Whether a negation belongs to a predicate, or to one next to it in the tree: parsers attach it to either."""
+    near = {predicate.id, predicate.head, *(child.id for child in sentence.children[predicate.id])}
+    return any(sentence.predicate_of(word).id in near for word in negations(sentence))
 
 
 def _agreement(case: Case) -> dict[str, str]:
@@ -223,21 +253,22 @@ def _agreement(case: Case) -> dict[str, str]:
 
     Forms of nouns and tags of parsers are ambiguous, so the reference must bear out what they say.
     """
-    reference = [word for word in _subjects(case.reference) if word.id in case.dependent_in_reference]
-    subjects = _subjects(case.output)
-    linked = [word for word in subjects if word.id in case.dependent_in_output]
-    lemmas = [case.reference.lemma(each) for each in reference]
-    same = [word for word in subjects if case.output.lemma(word) in lemmas]
-    chosen = [word for word in same if word in linked] or (same if len(same) == 1 else linked)
-    if len(chosen) != 1 or len(reference) != 1:
-        raise Undecided("no subject is aligned to it, or several are")
-    (theirs,), (ours,) = reference, chosen
-    if not _same_clause(case, theirs, ours):
-        raise Undecided("the subject may be of another verb")
+    theirs = _subject(case.reference, case.head_in_reference, case.dependent_in_reference)
+    if theirs is None:
+        return _number_alone(case)
+    lemma = case.reference.lemma(theirs)
+    clause = {word for word in _subjects(case.output) if _same_clause(case, theirs, word)}
+    same = {word for word in clause if case.output.lemma(word) == lemma}
+    linked = _subject(case.output, case.head_in_output, case.dependent_in_output)
+    ours = _only(same) or (linked if linked in clause else None if same else _only(clause))
+    if ours is None:
+        raise Undecided("no subject of the output is aligned to it, or several are")
+    same_form = ours.form.lower() == theirs.form.lower()
+    if not same_form and not {theirs.upos, ours.upos} <= {"NOUN", "PROPN"}:
+        raise Undecided("the subject is another pronoun")
     _, meant, wanted = _numbers(case.reference, theirs, lenient=True)
     noun, verb, shown = _numbers(case.output, ours)
-    same_form = ours.form == theirs.form
-    inflected = not same_form and case.output.lemma(ours) in lemmas
+    inflected = not same_form and case.output.lemma(ours) == lemma
     judged: Judged = "lost", "subject and verb differ in number"
     if noun == verb and (verb == meant or inflected):
         judged = "kept", "subject and verb agree"
@@ -247,19 +278,63 @@ def _agreement(case: Case) -> dict[str, str]:
         judged = "kept", "noun and number of the verb as in the reference"
     elif verb == meant:
         judged = "undecided", "the parse may err about the noun"
+    elif ours.upos not in ("NOUN", "PROPN") and ours.form.lower() not in case.one_number:
+        judged = "undecided", "the pronoun may be of either number"
     return as_verdict(judged, wanted, shown)
+
+
+def _number_alone(case: Case) -> dict[str, str]:
+    """Whether the verb has the number of the reference, where neither expresses the subject: it is in the verb."""
+    theirs, ours = (
+        _only({word for place in places if _has_no_subject(sentence, word := sentence.words[place - 1])})
+        for sentence, places in (
+            (case.reference, case.head_in_reference),
+            (case.output, case.head_in_output),
+        )
+    )
+    if theirs is None:
+        raise Undecided("no subject of the reference is aligned to it, or several are")
+    if ours is None or case.output.lemma(ours) != case.reference.lemma(theirs):
+        raise Undecided("the output has another verb, or a subject", theirs.form)
+    if value(ours, "Number") == value(theirs, "Number"):
+        return as_verdict(("kept", "the number of the verb"), theirs.form, ours.form)
+    return as_verdict(("lost", "the verb has another number, and no subject"), theirs.form, ours.form)
+
+
+def _has_no_subject(sentence: Sentence, word: Word) -> bool:
+    """Whether a finite verb with a number is the predicate of a clause of its own that expresses no subject."""
+    predicate = sentence.predicate_of(word)
+    return (
+        is_finite(word)
+        and bool(value(word, "Number"))
+        and relation(predicate) not in ("conj", "xcomp", "acl")
+        and not any(
+            relation(child) in ("nsubj", "csubj", "expl") for child in sentence.children[predicate.id]
+        )
+    )
+
+
+def _subject(sentence: Sentence, from_head: Sequence[int], from_dependent: Sequence[int]) -> Word | None:
+    """The one subject that links of the dependent lead to, or if they lead to none, those of its verb."""
+    subjects = _subjects(sentence)
+    by_dependent = {word for word in subjects if word.id in from_dependent}
+    by_head = {word for word in subjects if not _verb_places(sentence, word).isdisjoint(from_head)}
+    return _only(by_dependent & by_head or by_dependent or by_head)
+
+
+def _verb_places(sentence: Sentence, subject: Word) -> set[int]:
+    governor = sentence.words[subject.head - 1]
+    finite = finite_of(sentence, governor)
+    return {governor.id} if finite is None else {governor.id, finite.id}
 
 
 def _same_clause(case: Case, reference: Word, output: Word) -> bool:
     """Whether the verb of a subject is the reference's, or what the source's verb is aligned to."""
-    one, other = case.reference.words[reference.head - 1], case.output.words[output.head - 1]
-    finite = finite_of(case.output, other)
-    own = {other.id} if finite is None else {other.id, finite.id}
     stem, its = (
-        construction(sentence, word, case.particles).stem
-        for sentence, word in ((case.reference, one), (case.output, other))
+        construction(sentence, sentence.words[word.head - 1], case.particles).stem
+        for sentence, word in ((case.reference, reference), (case.output, output))
     )
-    return stem == its or not own.isdisjoint(case.head_in_output)
+    return stem == its or not _verb_places(case.output, output).isdisjoint(case.head_in_output)
 
 
 def _subjects(sentence: Sentence) -> list[Word]:
@@ -275,7 +350,7 @@ def _numbers(sentence: Sentence, subject: Word, *, lenient: bool = False) -> tup
     shown = f"{subject.form} … {finite.form}" if finite else subject.form
     if any(relation(child) == "conj" for child in sentence.children[subject.id]):
         raise Undecided("the subject is coordinated", "", shown)
-    if subject.upos not in ("NOUN", "PROPN"):
+    if subject.upos not in ("NOUN", "PROPN", "PRON", "DET"):
         raise Undecided("the subject is no noun", "", shown)
     noun = value(subject, "Number")
     verb = (value(finite, "Number") if finite else "") or (noun if lenient else "")
@@ -285,12 +360,12 @@ def _numbers(sentence: Sentence, subject: Word, *, lenient: bool = False) -> tup
 
 
 def _of_verbs(
-    judge: Callable[[Case, Construction, Construction], Judged], through: Collection[str] = ()
+    judge: Callable[[Case, Construction, Construction], Judged],
 ) -> Callable[[Case], dict[str, str]]:
     """A check that compares the verbs of reference and output, which its verdict shows."""
 
     def compare(case: Case) -> dict[str, str]:
-        wanted, other = _verbs(case, through)
+        wanted, other = _verbs(case)
         return as_verdict(judge(case, wanted, other), wanted.text(), other.text())
 
     return compare
@@ -301,19 +376,18 @@ CHECKS: Mapping[str, Callable[[Case], dict[str, str]]] = {
     "reflexive": _of_verbs(_reflexive),
     "preposition_stranding": _of_verbs(_preposition),
     "subject_verb_agreement": _agreement,
-    # "no book": the noun is negated, and so its verb.
-    "negation_scope": _of_verbs(_negation, through=("nsubj", "obj", "iobj", "obl")),
+    "negation_scope": _negation,
 }
 """The phenomena that can be judged; all others are undecided."""
-BY_DEPENDENT = frozenset({"subject_verb_agreement"})
-"""Checks that start from what the dependent is aligned to, the subject; all others start from the head."""
-
-
 FEWEST_PAIRS = 500
 """Sentence pairs from which the aligner must learn before anything is decided by it."""
 FEWEST_SEEN = 3
 """Sentences that a word must be in before a link of it is believed."""
 _SYMMETRIZATION = "grow-diag-final-and"
+_SETTLED = 5
+"""Subjects of references that a pronoun must be before it counts as always of one number."""
+_STEM = 5
+"""Letters of a source word that the aligner sees: inflected forms of a word are then mostly one."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _NEAR = 3
 """Words by which a position may differ between a parse and our count."""
@@ -340,12 +414,16 @@ def judge_dependencies(
         for texts in (references, outputs)
     )
     _require_verbs(parsed, parser_spec)
-    sources = [[found.group().lower() for found in _TOKEN.finditer(record["source"])] for record in records]
+    sources = [[_stem(word) for word in _TOKEN.findall(record["source"])] for record in records]
     links = _align([*zip(sources, parsed, strict=True), *zip(sources, translated, strict=True)])
     seen = Counter(word for words in sources for word in set(words))
     halves = links[: len(records)], links[len(records) :]
     pairs = [_Pair(*each, seen) for each in zip(records, parsed, translated, *halves, strict=True)]
     return _verdicts(pairs)
+
+
+def _stem(word: str) -> str:
+    return word.lower()[:_STEM]
 
 
 def _one_line(text: str) -> str:
@@ -361,20 +439,36 @@ def _require_verbs(sentences: Sequence[Sentence], parser: str) -> None:
         )
 
 
-def _align(pairs: Sequence[tuple[Words, Sentence]]) -> list[Links | None]:
-    """The links of pairs, from the source to lemmas; None where a sentence is too long or the pairs are too few."""
+@dataclass(frozen=True, slots=True)
+class _Alignment:
+    """The links from a source to lemmas."""
+
+    links: Links
+    sure: Links
+    """Those that are found in both directions."""
+
+    def follow(self, source: Collection[int], believed: Collection[int]) -> list[int]:
+        """Where source words lead to, positions from 1: by sure links, else by any of words that are `believed`."""
+        sure = {target + 1 for place, target in self.sure if place in source}
+        return sorted(
+            sure or {target + 1 for place, target in self.links if place in source and place in believed}
+        )
+
+
+def _align(pairs: Sequence[tuple[Words, Sentence]]) -> list[_Alignment | None]:
+    """The alignments of pairs; None where a sentence is too long or the pairs are too few."""
     longest = longest_sentence()
     short = [
         number
         for number, (source, target) in enumerate(pairs)
         if 0 < len(source) <= longest and 0 < len(target.words) <= longest
     ]
-    found: list[Links | None] = [None] * len(pairs)
+    found: list[_Alignment | None] = [None] * len(pairs)
     if len(short) < 2 * FEWEST_PAIRS:
         return found
-    made = align([(pairs[n][0], pairs[n][1].lemmas) for n in short], _SYMMETRIZATION)
-    for number, links in zip(short, made, strict=True):
-        found[number] = links
+    made = align_ways([(pairs[n][0], pairs[n][1].lemmas) for n in short], (_SYMMETRIZATION, "intersection"))
+    for number, *links in zip(short, *made, strict=True):
+        found[number] = _Alignment(*links)
     return found
 
 
@@ -385,46 +479,42 @@ class _Pair:
     record: Record
     reference: Sentence
     output: Sentence
-    to_reference: Links | None
-    to_output: Links | None
+    to_reference: _Alignment | None
+    to_output: _Alignment | None
     seen: Mapping[str, int]
-    """Words of sources -> number of sentences that have them."""
+    """Stems of sources -> number of sentences that have them."""
 
-    def case(self, dependency: Mapping[str, Any], particles: frozenset[str]) -> Case:
+    def case(self, dependency: Mapping[str, Any], particles: frozenset[str], *, alone: bool) -> Case:
         """Where a dependency is in reference and output; raises Undecided if that is unknown."""
         if dependency["phenomenon"] not in CHECKS:
             raise Undecided("there is no check for this phenomenon")
         if self.to_reference is None or (self.to_output is None and self.output.words):
             raise Undecided("not aligned: too few sentences, or a sentence too long")
-        to_output = self.to_output or ()
         target = dependency.get("side") == "target"
-        followed = "dependent" if dependency["phenomenon"] in BY_DEPENDENT else "head"
         places = []
         for end in ("head", "dependent"):
             span = span_of(dependency, end, self.record["references"][0] if target else self.record["source"])
             if span is None:
                 raise Undecided(f"the place of the {end} is unknown")
-            words = _TOKEN.findall(self.record["source"][slice(*span)].lower())
-            seen = min((self.seen.get(word, 0) for word in words), default=0)
-            if not target and end == followed and seen < FEWEST_SEEN:
-                raise Undecided(f"the aligner has seen the {end} in too few sentences")
-            places.append(self._follow(span, to_output, target=target))
+            places.append(self._follow(span, target=target))
         (head, head_out), (dependent, dependent_out) = places
-        return Case(self.reference, self.output, head, dependent, head_out, dependent_out, particles)
+        places_found = head, dependent, head_out, dependent_out
+        return Case(self.reference, self.output, *places_found, particles, alone=alone)
 
-    def _follow(self, span: Span, to_output: Links, *, target: bool) -> tuple[list[int], list[int]]:
+    def _follow(self, span: Span, *, target: bool) -> tuple[list[int], list[int]]:
         """Positions, from 1, in reference and output of what stands at these characters."""
         assert self.to_reference is not None
+        tokens = list(_TOKEN.finditer(self.record["source"]))
+        believed = {n for n, each in enumerate(tokens) if self.seen[_stem(each.group())] >= FEWEST_SEEN}
         if target:
             text = _one_line(self.record["references"][0])
             offsets = self.reference.tree.offsets(text) if self.reference.tree.matches(text) else []
             here = [n for n, each in enumerate(offsets, 1) if _overlap(each, span)]
-            own = {source for source, place in self.to_reference if place + 1 in here}
+            own = {source for source, place in self.to_reference.links if place + 1 in here}
         else:
-            tokens = enumerate(_TOKEN.finditer(self.record["source"]))
-            own = {n for n, each in tokens if _overlap(each.span(), span)}
-            here = sorted({place + 1 for source, place in self.to_reference if source in own})
-        return here, sorted({place + 1 for source, place in to_output if source in own})
+            own = {n for n, each in enumerate(tokens) if _overlap(each.span(), span)}
+            here = self.to_reference.follow(own, believed)
+        return here, self.to_output.follow(own, believed) if self.to_output else []
 
 
 def span_of(dependency: Mapping[str, Any], end: str, text: str) -> Span | None:
@@ -451,6 +541,7 @@ def _overlap(one: Span, other: Span) -> bool:
 def _verdicts(pairs: Sequence[_Pair]) -> list[list[dict[str, str]]]:
     """The verdicts on each pair's dependencies, knowing how references render the same words elsewhere."""
     particles = particles_in(pair.reference for pair in pairs)
+    one_number = _one_number(pair.reference for pair in pairs)
     # Phenomenon and words of a dependency -> the verbs that references render it by; phenomenon and dependent ->
     # those of them without a particle, whatever the head.
     attested: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
@@ -459,9 +550,10 @@ def _verdicts(pairs: Sequence[_Pair]) -> list[list[dict[str, str]]]:
     for pair in pairs:
         holder = pair.record if "dependencies" in pair.record else pair.record["extra"]
         cases.append([])
+        names = Counter(dependency["phenomenon"] for dependency in holder["dependencies"])
         for dependency in holder["dependencies"]:
             try:
-                case = pair.case(dependency, particles)
+                case = pair.case(dependency, particles, alone=names[dependency["phenomenon"]] == 1)
             except Undecided as reason:
                 cases[-1].append((dependency, str(reason)))
                 continue
@@ -477,10 +569,20 @@ def _verdicts(pairs: Sequence[_Pair]) -> list[list[dict[str, str]]]:
         if isinstance(case, str):
             return as_verdict(("undecided", case))
         key = _key(dependency)
-        known = replace(case, attested=attested_verbs(attested[key]), bare=bare[key[:-1]])
+        known = replace(
+            case, attested=attested_verbs(attested[key]), bare=bare[key[:-1]], one_number=one_number
+        )
         return check(dependency["phenomenon"], known)
 
     return [[verdict(*each) for each in own] for own in cases]
+
+
+def _one_number(references: Iterable[Sentence]) -> frozenset[str]:
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for sentence in references:
+        for word in _subjects(sentence):
+            found[word.form.lower()][value(word, "Number")] += 1
+    return frozenset(form for form, own in found.items() if len(own) == 1 and own.total() >= _SETTLED)
 
 
 def _key(dependency: Mapping[str, Any]) -> tuple[str, ...]:

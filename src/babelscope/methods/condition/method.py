@@ -465,5 +465,5 @@ def _questions(record: Record) -> list[Entry]:
 
 
 def _are_texts(value: object) -> bool:
-    """Whether a field of a stranger's item is a list of texts, none blank."""
+    """Whether a field of an item that was read from a file is a list of texts, none of them blank."""
     return isinstance(value, list) and bool(value) and all(isinstance(e, str) and e.strip() for e in value)

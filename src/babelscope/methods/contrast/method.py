@@ -146,7 +146,8 @@ class Contrast(Method):
             )
         if not reads and len(without) < len(items):
             raise BabelscopeError(
-                f"{system.name} scores texts by themselves (prompt=none), but the pairs have sources; leave that out"
+                f"{system.name} scores texts by themselves (prompt=none), but the pairs have sources: "
+                "leave prompt=none out"
             )
 
     # --- Asking ----------------------------------------------------------------------------------------------------

@@ -55,6 +55,10 @@ def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
         *count_notes(comparison, _COUNTS),
         *_between_systems(comparison),
     ]
+    if len({own.reference for _, own in types}) > 1:
+        notes.append(
+            Note("human references test robustness on text it would not write, machine references behavior.")
+        )
     if any(own.is_own for _, own in types):
         notes.append(Note(f"{OWN} on references that are its own output, on which it can hardly fail"))
     half = sum(own.forced.counts.get("ties", 0) for _, own in types) if ties == "half" else 0
@@ -226,17 +230,17 @@ def _about_distance(rows: Sequence[Row]) -> Iterator[str]:
     }
     for kind, row in distances.items():
         alternatives = {
-            "its second-best one": find_row(rows, "spread", of=SECOND),
+            "its own second-best translations": find_row(rows, "spread", of=SECOND),
             "machine references": distances.get("machine") if kind == "human" else None,
-            "a sample of its own": find_row(rows, "spread", of=SAMPLE),
+            "samples of its own": find_row(rows, "spread", of=SAMPLE),
         }
         nearer = [
             words for words, each in alternatives.items() if each and each.estimate.high < row.estimate.low
         ]
         if nearer:
             yield (
-                f"pairs with {kind} references are farther from its translation than {', '.join(nearer)}: errors "
-                "there say little."
+                f"it finds {kind} references less probable than {' and '.join(nearer)}: it would hardly write them, "
+                "so errors there say little."
             )
 
 

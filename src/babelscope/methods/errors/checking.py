@@ -9,7 +9,14 @@ from babelscope.core.comparison import SystemResult
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Note
 from babelscope.language.checks.glossary import Glossary
-from babelscope.language.checks.registry import CHECKS, FALSE_ALARMS, Setting, run_checks, usual_length
+from babelscope.language.checks.registry import (
+    CHECKS,
+    FALSE_ALARMS,
+    Setting,
+    base_code,
+    run_checks,
+    usual_length,
+)
 from babelscope.stats.intervals import proportion
 from babelscope.stats.paired import Tested, count_wins, paired_difference
 
@@ -32,7 +39,7 @@ def check_records(
             found.append(record)
             continue
         source, target = (
-            _code(record.get(name) or default)
+            base_code(record.get(name) or default)
             for name, default in zip(("source_language", "target_language"), languages, strict=True)
         )
         setting = Setting(source, target, usual, glossary)
@@ -59,10 +66,6 @@ def references_of(record: Record) -> Sequence[str]:
         return [record["texts"]["correct"]]
     references: Sequence[str] = record.get("references", ())
     return references
-
-
-def _code(language: str) -> str:
-    return language.replace("_", "-").partition("-")[0].lower()
 
 
 def _by_source(records: Sequence[Record], name: str) -> dict[str, bool]:

@@ -17,7 +17,7 @@ from babelscope.core.system import Scored
 from babelscope.core.tables import Note, Table
 from babelscope.language.base import Analyzed, Language
 from babelscope.language.checks.glossary import read_glossary
-from babelscope.language.checks.registry import CHECKS
+from babelscope.language.checks.registry import CHECKS, base_code
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import (
     analysis_version,
@@ -133,7 +133,7 @@ def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: st
     reader = _Reader()
     for record in records:
         source, text, references = record["source"], record["best"]["text"], record["references"]
-        if (target_language(record) or code) != code:
+        if (base_code(record.get("target_language")) or code) != code:
             yield {}
             continue
         applicable = [name for name in names if can_detect(name, source)]
@@ -151,11 +151,6 @@ def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: st
             **({"other_language": others} if others else {}),
         }
         yield {"detected": detected, "variants": {name: some for name, some in variants.items() if some}}
-
-
-def target_language(record: Mapping[str, Any]) -> str:
-    """The code of the language that an item says its translations are in, without region; empty if it does not."""
-    return str(record.get("target_language") or "").replace("_", "-").partition("-")[0].lower()
 
 
 def _other_languages(code: str, best: str, references: Iterable[str]) -> dict[str, str]:
@@ -307,7 +302,7 @@ class Errors(Method):
             if isinstance(item, SourceSentence) or not self.settings.has_detectors():
                 continue
             code = self.settings.parallel_language()
-            if (target_language({"target_language": item.target_language}) or code) == code:
+            if (base_code(item.target_language) or code) == code:
                 texts.setdefault(code, []).extend(item.references)
         if not texts and self._checks(items):
             return
@@ -319,7 +314,7 @@ class Errors(Method):
         for code, references in texts.items():
             name = language(code).english
             check_language(references, code, what="the references", needed_by=f"detectors of {name} errors")
-        if not installed_languages().intersection(texts):
+        if not installed_languages().intersection(texts) and not self._checks(items):
             raise missing_analysis_error([language(code) for code in texts])
         warn_of_pooled_languages(items)
 
@@ -332,7 +327,8 @@ class Errors(Method):
         for name in ("source_language", "target_language"):
             if not getattr(self.settings, name) and not all(getattr(item, name) for item in items):
                 raise BabelscopeError(
-                    f"checks need the languages: give {name}, or a test set that states it of every item"
+                    f"checks need the languages: give --{name.replace('_', '-')} ({name} in a study), or a test set "
+                    "that states it of every item"
                 )
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
@@ -356,8 +352,9 @@ class Errors(Method):
             for record, pair in zip(records, is_pair, strict=True)
             if not pair and record["references"] and self.settings.has_detectors()
         ]
+        if parallel and (code := self.settings.parallel_language()) not in installed_languages():
+            parallel = []
         if parallel:
-            code = self.settings.parallel_language()
             sentences = detect_in_parallel(parallel, self.settings.chosen(code), code)
         judged = []
         for record, pair in zip(records, is_pair, strict=True):
@@ -392,9 +389,9 @@ class Errors(Method):
         ] + check_rows(records, counts)
 
     def paired(self) -> Sequence[PairedField]:
-        """The alarms of every detector and check."""
+        """The alarms of every detector, of the language of the translations if it is known, and of every check."""
         fields = [
-            *(("alarms", name) for name in self.settings.chosen()),
+            *(("alarms", name) for name in self.settings.chosen(self.settings.target_language or None)),
             *(("flagged", name) for name in CHECKS),
         ]
         return [PairedField(each, measure=each[1], higher_is_better=False) for each in fields]
@@ -439,7 +436,7 @@ class Errors(Method):
         first = summary_table(
             comparison,
             all_figures,
-            title=f"Errors in its own translations: {comparison.tests}",
+            title=f"Errors in its own translations, corrected for what detectors miss: {comparison.tests}",
             labels=labels,
             value="error rate",
             more=("alarms",),

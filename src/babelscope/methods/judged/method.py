@@ -17,7 +17,7 @@ from babelscope.core.results import Estimate, PairedField, Record, Row, grouped
 from babelscope.core.settings import ErrorSettings, Metavar, Option, Rerun
 from babelscope.core.system import Reply
 from babelscope.core.tables import Column, Note, Table
-from babelscope.language.checks.registry import Setting
+from babelscope.language.checks.registry import Setting, base_code
 from babelscope.methods.base import Items, Method, Needs
 from babelscope.methods.judged.planting import ERRORS, JudgedError, known_texts
 from babelscope.methods.measuring import answer_counts
@@ -133,14 +133,15 @@ class Judged(Method):
         settings = map(self._setting, items)
         if needed and not all(each.source_language and each.target_language for each in settings):
             raise BabelscopeError(
-                f"{self.label}: {' and '.join(needed)} cannot be judged without the languages: give source_language "
-                "and target_language, or name other errors"
+                f"{self.label}: {' and '.join(needed)} cannot be judged without the languages: give "
+                "--source-language and --target-language (source_language and target_language in a study), or "
+                "name other errors"
             )
 
     def _setting(self, item: Any) -> Setting:
         """The languages of an item."""
         source, target = (
-            (getattr(item, name) or getattr(self.settings, name)).replace("_", "-").partition("-")[0].lower()
+            base_code(getattr(item, name) or getattr(self.settings, name))
             for name in ("source_language", "target_language")
         )
         return Setting(source, target)

@@ -179,7 +179,8 @@ def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
             if region == "top":
                 counts["unresolved"] = own.unresolved(size)
             labels: Labels = {"region": region, "view": view}
-            yield own.share("empty_mode", empty, labels, "empty", **counts, **missing)
+            row = own.share("empty_mode", empty, labels, "empty", **counts, **missing)
+            yield _with_open_searches(own, row, "empty_mode") if labels == TOP else row
 
 
 def _is_wordless(text: str, references: Sequence[str]) -> bool:
@@ -267,7 +268,11 @@ def _search_rows(cell: SystemRecords) -> Iterator[Row]:
             if lacking := whole - len(own.records):
                 counts["missing"] = lacking
             labels = {"decoding": decoding, **own.beam_label(decoding)}
-            yield from _gap_rows(own, ("search_error", "search_gap"), gaps, labels, counts)
+            missed, *others = _gap_rows(own, ("search_error", "search_gap"), gaps, labels, counts)
+            yield from (
+                _with_open_searches(own, missed, "search_error") if decoding == "beam" else missed,
+                *others,
+            )
     searches = [record["top"] for record in cell.records]
     if all(was_searched(record) for record in cell.records):
         counts = {"minimum": sum(each["minimum"] for each in searches)}
@@ -325,6 +330,18 @@ def _budget_bound_rows(cell: SystemRecords, *makers: _Maker) -> Iterator[Row]:
             yield from _bound_rows(cell, measure)
 
 
+def _with_open_searches(cell: SystemRecords, row: Row, measure: str) -> Row:
+    """The row of a share, its interval widened by what open searches could have found: from at least to at most."""
+    if cell.settings.unresolved == "leave-out" or not row.estimate.n:
+        return row
+    least, most = _bound_rows(cell, measure)
+    if not (undecided := least.counts["undecided"]):
+        return row
+    ends = least.estimate.low, most.estimate.high
+    estimate = Estimate.around(row.estimate.value, *ends, row.estimate.n)
+    return replace(row, estimate=estimate, counts={**row.counts, "undecided": undecided})
+
+
 def _bound_rows(cell: SystemRecords, measure: str) -> Iterator[Row]:
     """The lowest and the highest value over all sentences; nothing where a scale has no ends."""
     own, missing = cell.with_region("top", *(("beam",) if "beam_minus" in measure else ()))
@@ -339,6 +356,15 @@ def _bound_rows(cell: SystemRecords, measure: str) -> Iterator[Row]:
         labels: Labels = {"measure": measure, "treatment": name}
         share = measure in ("empty_mode", "search_error")
         yield own.mean("by_treatment", values, labels, counts, share=share)
+
+
+def is_open(record: Record, measure: Literal["empty_mode", "search_error"]) -> bool:
+    """Whether a search left open if the mode is empty, or if beam search missed it."""
+    low, high = (_empty_range(record) if measure == "empty_mode" else _search_error_range(record)) or (
+        0.0,
+        0.0,
+    )
+    return low < high
 
 
 def _range_of(record: Record, measure: str, settings: SpaceSettings) -> _Range | None:

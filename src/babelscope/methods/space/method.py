@@ -35,7 +35,7 @@ from babelscope.methods.measuring import check_reference_words, require_referenc
 from babelscope.methods.queue import Entry, entry
 from babelscope.methods.reporting import ItemView, Tone
 from babelscope.methods.space.confidence import confidence_fields
-from babelscope.methods.space.figures import figures, mbr_correlations
+from babelscope.methods.space.figures import figures, is_open, mbr_correlations
 from babelscope.methods.space.regions import (
     BEAM_SIZES,
     BLEU_STATISTICS,
@@ -400,7 +400,7 @@ class Space(Method):
         """What is true of a sentence, the worst first."""
         if not self.settings.k:
             return ["sampled"]
-        if record["empty_mode"] is None:
+        if record["empty_mode"] is None or is_open(record, "empty_mode"):
             return ["not resolved"]
         searched = {None: [], True: [MISSED], False: ["found by beam search"]}[record["search_error"]]
         if record["empty_mode"]:

@@ -309,13 +309,14 @@ def _notes(comparison: Comparison, rows: _Rows, settings: SpaceSettings) -> Iter
     words = {
         "unresolved": "could not be searched within the budget; "
         + ("figures are of the best that was found" if kept else "figures are of the others"),
+        "undecided": "may or may not have an empty mode or a search error: the intervals of these cover both",
         "wordless": "have a most probable translation of marks alone, such as a full stop, "
         "which is not counted as empty",
         "short": "have fewer hypotheses than were asked for",
         "without_logprob": "have samples without a whole log-probability: kRG and kQRG of samples are without these",
     }
     for system, own in rows.items():
-        counted = [row for row in own if row.name in ("krg", "empty_mode", "quality")]
+        counted = [row for row in own if row.name in ("krg", "empty_mode", "search_error", "quality")]
         yield from count_notes_of(system, counted, words)
         if warned := budget_warnings(own):
             moved = count_of(len(warned), "figures")

@@ -67,7 +67,7 @@ def read_pickled(path: Path) -> WeightsSize:
             with zipfile.ZipFile(path) as listed:
                 packed = [entry.filename for entry in listed.infolist() if entry.compress_type]
             if packed:
-                raise ValueError(f"it is compressed ({packed[0]}), as torch never saves weights")
+                raise ValueError(f"it is compressed ({packed[0]}), and torch never compresses weights")
             options["mmap"] = True
         state = torch.load(path, map_location="cpu", weights_only=True, **options)
     except Exception as error:  # zipfile, pickle and torch each raise kinds of their own
@@ -106,9 +106,7 @@ def check_ctranslate2(path: Path) -> None:
                     raise ValueError  # CTranslate2 would divide by it, and end the process
                 file.seek(start + stored)
         except (struct.error, KeyError, ValueError):
-            raise ValueError(
-                f"{path.name} holds variables that do not fit into it, or into a network"
-            ) from None
+            raise ValueError(f"{path.name} has values that do not fit into it or into a network") from None
 
 
 def _number(file: BinaryIO, kind: str) -> int:

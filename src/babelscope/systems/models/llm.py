@@ -13,7 +13,17 @@ from typing import Any, TypeVar
 import torch
 
 from babelscope.core.registry import Options
-from babelscope.core.system import Asked, Capability, Fingerprint, Note, Reply, Scored, Target, sources_of
+from babelscope.core.system import (
+    Asked,
+    Capability,
+    Fingerprint,
+    Note,
+    Reply,
+    Scored,
+    Target,
+    as_question,
+    sources_of,
+)
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.causal import Causal, Closing
 from babelscope.decoding.families.decoder import Decoder, Weights, weights_of, why_not_lean
@@ -34,7 +44,7 @@ from babelscope.systems.models.folders import ModelFolder, one_line
 from babelscope.systems.models.gguf import find_gguf
 from babelscope.systems.models.tokenizers import Tokens, library_errors
 from babelscope.systems.prompting.chatter import Chatter
-from babelscope.systems.prompting.prompts import NO_PROMPT, Prompt, find_prompt
+from babelscope.systems.prompting.prompts import NO_PROMPT, Prompt, find_prompt, require_context
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.text import check_texts, shorten
@@ -184,6 +194,8 @@ class CausalModel(LocalModel):
 
     cleans_output = True
     """It looks for chatter in its answers, as the option `clean` says."""
+    reads_context = False
+    """Set by `?context=`: the sentences before a source are then in its prompt."""
 
     def __init__(self, rest: str, options: Options, *, trained: Sequence[Prompt] = ()) -> None:
         """`llm:NAME_OR_FOLDER?source=English&target=German`; a GGUF file may take the place of a folder.
@@ -195,7 +207,7 @@ class CausalModel(LocalModel):
         given = options.text("prompt")
         self.languages = {"source": options.text("source"), "target": options.text("target")}
         prompt = find_prompt(given) if given not in ("", NO_PROMPT) else None
-        self.reads_source = given != NO_PROMPT
+        self.reads_source = self.takes_context = given != NO_PROMPT
         chat = options.choice("chat", ("auto", "yes", "no"), "auto")
         end = options.choice("end", ("", "eos", "newline"), "")
         device = options.text("device", "auto")
@@ -229,6 +241,7 @@ class CausalModel(LocalModel):
         if self._chat and not self.tokens.tokenizer.chat_template:
             raise BabelscopeError(f"{name}: this model has no chat template, so it can be asked plainly only")
         self.prompt = prompt or (_INSTRUCTION if self._chat else PLAIN)
+        require_context(self.prompt, options)
         self._filled = self.prompt.filled(self.languages, name) if self.reads_source else self.prompt
         self.end = end or ("eos" if self._chat or not self.reads_source else "newline")
         self._find_ends()
@@ -364,9 +377,10 @@ class CausalModel(LocalModel):
             return [self._start() for _ in sources]
         check_texts(sources, what="source")
         rows = []
-        for number, source in enumerate(sources, 1):
-            chat = self._filled.messages(source) if self._chat else None
-            ids = self._prompt_ids(self._chat_text(chat) if chat else self._filled.text(source))
+        for number, (each, source) in enumerate(zip(asked, sources, strict=True), 1):
+            prompt = self._filled.about(as_question(each), self.name) if self.reads_context else self._filled
+            chat = prompt.messages(source) if self._chat else None
+            ids = self._prompt_ids(self._chat_text(chat) if chat else prompt.text(source))
             if self._too_long(ids):
                 reason = (
                     f"makes a prompt of {len(ids)} tokens, which with {self._limit} for the answer is more than the "

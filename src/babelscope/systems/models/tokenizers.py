@@ -128,7 +128,7 @@ class Tokens:
         return rows
 
     def source_tokens(self, ids: Sequence[int]) -> list[str]:
-        """The vocabulary's names of source ids."""
+        """The tokens of source ids."""
         if self._marian and not self._marian.joint:
             names = {number: piece for piece, number in self._marian.source_ids.items()}
             return [names[number] for number in ids]
@@ -252,7 +252,7 @@ class SentencePieceTokens(Tokens):
         return [[*row, eos] for row in self._target.encode(list(texts))]
 
     def source_tokens(self, ids: Sequence[int]) -> list[str]:
-        """The vocabulary's names of source ids."""
+        """The tokens of source ids."""
         return [self._source.id_to_piece(number) for number in ids]
 
     def _target_ids(self, tokens: list[str]) -> list[int | None]:
@@ -314,7 +314,7 @@ def library_errors(what: str) -> Iterator[None]:
 
 
 class _Names(dict[int, str]):
-    """Ids to names: those known, the others asked of a tokenizer once each; `<id N>` for those without one."""
+    """Names of ids: known ones, others asked of a tokenizer once each; `<id N>` where it has no name."""
 
     def __init__(self, known: dict[int, str], ask: Callable[[int], str | None]) -> None:
         super().__init__(known)

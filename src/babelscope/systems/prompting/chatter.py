@@ -16,7 +16,6 @@ from typing import Any, Literal
 from babelscope.core.registry import Options
 from babelscope.core.system import (
     Asked,
-    Capability,
     Fingerprint,
     ItemChoice,
     Note,
@@ -27,7 +26,7 @@ from babelscope.core.system import (
     capabilities,
 )
 from babelscope.language.fitness import identifier_version, other_language
-from babelscope.systems.contract import ASK, Decorator
+from babelscope.systems.contract import ASK, Wrapper
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 
@@ -314,25 +313,17 @@ def with_clean_output(system: Any, chatter: Chatter) -> Any:
     return kind(system, chatter)
 
 
-class CleanOutput(Decorator):
+class CleanOutput(Wrapper):
     """A system with the chatter in its answers noted or cut off."""
 
     def __init__(self, inner: Any, chatter: Chatter) -> None:
-        self.inner = inner
-        self.name: str = inner.name
-        self.capabilities: frozenset[Capability] = capabilities(inner)
+        super().__init__(inner)
         self._chatter = chatter
 
     @property
     def fingerprint(self) -> Fingerprint:
         inner: Fingerprint = self.inner.fingerprint
         return dataclasses.replace(inner, settings={**inner.settings, **self._chatter.settings})
-
-    def __getattr__(self, name: str) -> Any:
-        """Whatever is not a call with answers is asked of the system itself."""
-        if name == "inner":  # not set yet, as while being copied
-            raise AttributeError(name)
-        return getattr(self.inner, name)
 
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
         answers = ASK[method](self.inner, asked, **how)

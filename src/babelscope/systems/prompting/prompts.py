@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from babelscope.core.registry import did_you_mean
+from babelscope.core.registry import Options, did_you_mean
+from babelscope.core.system import Question
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import parse_lines, parse_toml, read_bytes, shorten
@@ -21,8 +22,9 @@ LARGEST = 1 << 16
 """Bytes of a prompt's file, and of its examples: more than any model reads before each source."""
 _SHIPPED = Path(__file__).with_name("shipped")
 _KEYS = ("name", "kind", "template", "system", "examples", "between")
-_FIELDS = ("source", "target", "text")
+_FIELDS = ("source", "target", "text", "context")
 _FIELD = re.compile(r"\{([A-Za-z_]+)\}")
+_TEXTS = re.compile(r"\{text\}|\{context\}")
 _NAME = re.compile(r"[\w.-]{1,60}")
 
 
@@ -31,7 +33,8 @@ class Prompt:
     """How a model is asked to translate; its identity is all but its name."""
 
     template: str
-    """Has `{text}` where the source goes; may have `{source}` and `{target}`, the names of the languages."""
+    """Has `{text}` where the source goes; may have `{source}` and `{target}`, the names of the languages, and
+    `{context}`, the sentences before the source."""
     kind: Kind = "auto"
     system: str = ""
     """In a chat the system message; else the text before the examples."""
@@ -40,6 +43,8 @@ class Prompt:
     between: str = "\n"
     """What ends an example in a plain prompt."""
     name: str = ""
+    context: str = ""
+    """The sentences before the source, for `{context}`; not part of its identity."""
 
     @property
     def digest(self) -> str:
@@ -69,6 +74,19 @@ class Prompt:
 
         return replace(self, template=fill(self.template), system=fill(self.system))
 
+    def about(self, question: Question, what: str) -> Prompt:
+        """The prompt for a source with the sentences before it: in `{context}`, else as examples before it."""
+        if "{context}" in self.template:
+            return replace(self, context=" ".join(question.context_source))
+        if not question.context_source:
+            return self
+        if len(question.context_target) != len(question.context_source):
+            raise BabelscopeError(
+                f"{what}: the sentences before a source without their translations need a prompt with {{context}}"
+            )
+        earlier = zip(question.context_source, question.context_target, strict=True)
+        return replace(self, examples=(*self.examples, *earlier))
+
     @property
     def joint(self) -> str:
         """What stands between a plain prompt and its answer: a space, unless the prompt ends in white space."""
@@ -88,7 +106,18 @@ class Prompt:
         return [{"role": role, "content": text} for role, text in (*turns, ("user", self._of(source)))]
 
     def _of(self, source: str) -> str:
-        return self.template.replace("{text}", source)
+        filled = {"{text}": source, "{context}": self.context}
+        return _TEXTS.sub(
+            lambda place: filled[place[0]], self.template
+        )  # once: what is put in is not filled in
+
+
+def require_context(prompt: Prompt, options: Options) -> None:
+    """Refuse a prompt with `{context}` for a system that gets none."""
+    if "{context}" in prompt.template and "context" not in options.names:
+        raise BabelscopeError(
+            f"{options.spec}: the prompt has {{context}}; set context=N, a number of sentences"
+        )
 
 
 def find_prompt(given: str) -> Prompt:

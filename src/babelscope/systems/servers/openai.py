@@ -23,7 +23,7 @@ from babelscope.core.system import (
 )
 from babelscope.systems.cache import Store
 from babelscope.systems.prompting.chatter import Chatter
-from babelscope.systems.prompting.prompts import Prompt, find_prompt
+from babelscope.systems.prompting.prompts import Prompt, find_prompt, require_context
 from babelscope.systems.servers.client import (
     Client,
     Refusal,
@@ -295,6 +295,9 @@ class OpenAIServer:
     reproducible = False
     cleans_output = True
     """It looks for chatter in its answers itself, as the option `clean` says."""
+    takes_context = True
+    reads_context = False
+    """Set by `?context=`: the sentences before a source are then turns of the chat, or in the prompt."""
 
     def __init__(self, rest: str, options: Options) -> None:
         """`openai:URL#MODEL?source=LANGUAGE&target=LANGUAGE&logprobs=none|echo|vllm...`."""
@@ -308,6 +311,7 @@ class OpenAIServer:
         self._client = Client(options)
         languages = {"source": options.text("source"), "target": options.text("target")}
         prompt = find_prompt(options.text("prompt") or PROMPT)
+        require_context(prompt, options)
         self._prompt = prompt.filled(languages, options.spec)
         self._chatter = Chatter.of(options, "count", languages["target"])
         self._newlines = options.choice("newlines", ("error", "space"), "error")
@@ -329,6 +333,7 @@ class OpenAIServer:
         if self._logprobs != "none":
             self.capabilities |= {"score"}
             # A line break keeps the prompt's last token apart from the target's first.
+            self._own_score_prompt = bool(options.text("score_prompt"))
             self._score_prompt = options.text("score_prompt") or self._prompt.text("{text}") + "\n"
             if "{text}" not in self._score_prompt:
                 raise BabelscopeError(
@@ -351,7 +356,7 @@ class OpenAIServer:
         check_texts(sources, what="source")
         if n_best != 1:
             raise BabelscopeError(f"openai: gives one translation per source, but n_best={n_best} was asked")
-        bodies = [self._chat(self._messages(source)) for source in sources]
+        bodies = [self._chat(self._messages(each)) for each in questions]
         answers = self._ask("chat/completions", bodies, self._message)
         asked = [((as_question(each), None), answer) for each, answer in zip(questions, answers, strict=True)]
         found = each_or_unanswered(asked, lambda pair, answer: self._translation(pair[0], answer))
@@ -363,7 +368,7 @@ class OpenAIServer:
         """Samples as the server draws them: its seed is asked for, but it may ignore it."""
         sources = sources_of(questions)
         check_texts(sources, what="source")
-        bodies = [self._chat(self._messages(source)) for source in sources]
+        bodies = [self._chat(self._messages(each)) for each in questions]
         asked = list(zip(questions, bodies, strict=True))
         url = f"{self._url}/chat/completions"
         found = self._sampler.draw(self._client, url, asked, n=n, seed=seed, drawing=drawing or Drawing())
@@ -385,11 +390,21 @@ class OpenAIServer:
         limit = {"max_tokens": self._limit} if self._limit else {}
         return {"model": self._model, "messages": messages, "temperature": 0, **limit}
 
-    def _messages(self, source: str) -> list[dict[str, str]]:
+    def _messages(self, asked: Asked) -> list[dict[str, str]]:
         """What is sent for a source; a plain prompt is one message of the user's."""
-        if self._prompt.kind == "plain":
-            return [{"role": "user", "content": self._prompt.text(source)}]
-        return self._prompt.messages(source)
+        question = as_question(asked)
+        prompt = self._prompt.about(question, self.name) if self.reads_context else self._prompt
+        if prompt.kind == "plain":
+            return [{"role": "user", "content": prompt.text(question.source)}]
+        return prompt.messages(question.source)
+
+    def _scored_after(self, question: Question) -> str:
+        """The prompt before a target that is scored."""
+        if not self.reads_context:
+            return self._score_prompt.replace("{text}", question.source)
+        if self._own_score_prompt:
+            return Prompt(self._score_prompt).about(question, self.name).text(question.source)
+        return self._prompt.about(question, self.name).text(question.source) + "\n"
 
     def use_store(self, store: Callable[[str], Store]) -> None:
         self._client.use_store(store)
@@ -439,7 +454,7 @@ class OpenAIServer:
         sources = sources_of(asked for asked, _ in pairs)
         check_texts(sources, what="source")
         check_texts(targets, what="target", allow_empty=bool(self._eos))
-        prompts = [self._score_prompt.replace("{text}", source) for source in sources]
+        prompts = [self._scored_after(as_question(asked)) for asked, _ in pairs]
         whole = [prompt + target + self._eos for prompt, target in zip(prompts, targets, strict=True)]
         asked = [(as_question(each), target) for (each, _), target in zip(pairs, targets, strict=True)]
         if self._logprobs == "echo":

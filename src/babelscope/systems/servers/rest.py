@@ -79,8 +79,8 @@ class _Aws(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
 class Template(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
     """A request for the translations of up to `batch` sources, and where its answer has them.
 
-    `{text}`, `{source}`, `{target}` (languages) and `{token}` are filled in; a list whose only element has `{text}`
-    gets one such element per source.
+    `{text}`, `{source}`, `{target}` (languages), `{token}` and `{context}` (the sentences before the source, with
+    `?context=N`) are filled in; a list whose only element has `{text}` gets one such element per source.
     """
 
     url: str
@@ -97,7 +97,7 @@ class Template(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
     @pydantic.model_validator(mode="after")
     def _check(self) -> Template:
         # Not in the query: proxies and servers log it.
-        everywhere = {"source": "", "target": ""}
+        everywhere = {"source": "", "target": "", "context": ""}
         _fill(self.headers, [], {**everywhere, "token": ""})
         sources = ["a", "b"][: self.batch]
         filled = [
@@ -107,6 +107,8 @@ class Template(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
         json.dumps(filled, allow_nan=False)
         if "{text}" not in json.dumps([self.query, self.body]):
             raise ValueError("neither body nor query has {text}, where a source goes")
+        if self.batch > 1 and self.takes_context:
+            raise ValueError("{context} is that of one source: leave batch out")
         if self.batch > 1 and "*" not in self.answers.split("."):
             raise ValueError("with batch above 1, answers needs a * for the list of translations")
         if self.aws and (self.query or "{token}" in json.dumps([self.headers, self.body])):
@@ -114,6 +116,11 @@ class Template(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
         if not all(each.isascii() and each.isprintable() for pair in self.headers.items() for each in pair):
             raise ValueError("headers must be printable ASCII")
         return self
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether a place is for the sentences before the source."""
+        return "{context}" in json.dumps([self.query, self.body])
 
     def message(self, sources: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:
         """What httpx sends: query and JSON body."""
@@ -229,6 +236,8 @@ class Endpoint:
 
     costly = True
     reproducible = False
+    reads_context = False
+    """Set by `?context=`: requests then have the sentences before each source."""
 
     def __init__(
         self,
@@ -242,6 +251,11 @@ class Endpoint:
         self._url = checked_url(template.url, options)
         self._template, self._languages = template, languages
         self._several = backend == "http"
+        self.takes_context = self._several or template.takes_context
+        if template.takes_context and "context" not in options.names:
+            raise BabelscopeError(
+                f"{options.spec}: the template has {{context}}; set context=N, a number of sentences"
+            )
         headers = _fill(template.headers, [], {**languages, "token": "{token}"})
         self._client = Client(options, method=template.method, headers=headers, arrays=backend == "rest")
         if template.aws:
@@ -261,7 +275,10 @@ class Endpoint:
         if n_best > 1 and not self._several:
             raise BabelscopeError(f"{self.name} gives one translation, but n_best={n_best} was asked")
         how = {"beam": beam, "n_best": n_best} if self._several else self._how
-        requests = [{"text": source, **how} for source in sources]
+        requests: list[dict[str, Any]] = [{"text": source, **how} for source in sources]
+        if self.reads_context:
+            for request, each in zip(requests, map(as_question, questions), strict=True):
+                request["context"] = [list(each.context_source), list(each.context_target)]
         found = self._client.ask(
             self._url, requests, message=self._message, split=self._split, batch=self._template.batch
         )
@@ -269,8 +286,15 @@ class Endpoint:
         return each_or_unanswered(pairs, lambda asked, raw: self._read(asked[0].source, raw, n_best))
 
     def _message(self, requests: Sequence[Request]) -> dict[str, Any]:
-        values = {"token": self._client.token, **self._languages, **requests[0]}
-        return self._template.message([each["text"] for each in requests], values)
+        before, _ = requests[0].get("context", ([], []))
+        values = {"token": self._client.token, **self._languages, **requests[0], "context": " ".join(before)}
+        message = self._template.message([each["text"] for each in requests], values)
+        if self.reads_context and self._several:
+            sides = zip(*(each["context"] for each in requests), strict=True)
+            message["json"] |= dict(
+                zip(("context_sources", "context_targets"), map(list, sides), strict=True)
+            )
+        return message
 
     def _split(self, answer: Any, requests: Sequence[Request]) -> list[Any]:
         """What the server gave for each source, whatever that is."""

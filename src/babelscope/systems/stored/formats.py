@@ -104,7 +104,7 @@ def renamed(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_log(path: str | Path) -> list[Given]:
-    """A log of pattern matching: one JSON object per line, by its own names or ours."""
+    """A log of pattern matching: one JSON object per line, with its own field names or ours."""
     given = []
     for place, record in read_json_lines(path):
         if "unanswered" in record:

@@ -20,7 +20,7 @@ from babelscope.core.registry import Options
 from babelscope.core.system import Fingerprint, Regions, Scored
 from babelscope.systems.stored.formats import Given, ctranslate2, fairseq, json_translations, moses, vllm
 from babelscope.util.digests import digest_json
-from babelscope.util.errors import BabelscopeError, at, install_hint
+from babelscope.util.errors import BabelscopeError, at, explain_missing
 from babelscope.util.files import open_regular
 from babelscope.util.text import (
     LONGEST_RECORD,
@@ -159,10 +159,6 @@ def _recognized(file: ListFile) -> str:
     return fits[0]
 
 
-LIST_OPTIONS = ("format", "scores", "per_file", "detokenize", "exact")
-"""Options of a list; before them stands `top_` or `beam_` where they are for one of the two only."""
-
-
 @dataclass(frozen=True, slots=True)
 class Hypotheses:
     """The lists of one region."""
@@ -229,19 +225,8 @@ def open_regions(options: Options) -> RegionLists:
     """`lists:?top=FILE&beam=FILE&beam20=FILE&per_file=N&detokenize=LANG&format=FORMAT&scores=total&exact=yes|no`."""
     sizes = sorted(int(found[1]) for name in options.names if (found := _BEAM.fullmatch(name)))
     names = (*REGIONS, *(f"beam{size}" for size in sizes))
-    paths = {region: path for region in names if (path := options.text(region))}
-    regions, exact = {}, False
-    for region, path in paths.items():
-        given = {name: options.text(f"{region}_{name}", options.text(name)) for name in LIST_OPTIONS}
-        own = Options(options.spec, {name: value for name, value in given.items() if value})
-        stated = own.choice("exact", ("yes", "no"), "yes" if region == "top" else "no") == "yes"
-        if region == "top":
-            exact = stated
-        elif stated and options.text("beam_exact"):
-            raise BabelscopeError(
-                f"{options.spec}: a list of beam search is not exact; name it top= if it is"
-            )
-        regions[region] = _read_region(path, own)
+    regions = {region: _read_region(path, options) for region in names if (path := options.text(region))}
+    exact = "top" in regions and options.choice("exact", ("yes", "no"), "yes") == "yes"
     return RegionLists(options.spec, regions, exact=exact)
 
 
@@ -307,11 +292,7 @@ def _detokenizer(language: str) -> Callable[[str], str]:
     """Moses's rules for joining tokens, with `&quot;` and the like turned back; no language: as it stands."""
     if not language:
         return lambda text: text
-    try:
+    with explain_missing(f"detokenize={language}:", "fsmt"):
         from sacremoses import MosesDetokenizer
-    except ModuleNotFoundError as error:
-        raise BabelscopeError(
-            f"detokenize={language}: needs sacremoses; install it with: {install_hint('fsmt')}"
-        ) from error
     detokenizer = MosesDetokenizer(lang=language)
     return lambda text: html.unescape(str(detokenizer.detokenize(text.split())))

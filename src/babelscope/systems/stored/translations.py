@@ -97,10 +97,13 @@ class TranslationsFile:
                 "give one for each, or set ?source=FILE to find them by their source"
             )
         rows = list(zip(self._found, sources, strict=True))
-        if all(len(own) > 1 and own[0].text == source for own, source in rows):
+        if all(
+            (len(own) > 1 and own[0].text == source) or own[0].text.startswith(f"{source} ||| ")
+            for own, source in rows
+        ):
             raise BabelscopeError(
                 f"{self.path}: the first column has the sources of {what}, not translations; leave it out, or "
-                "write `source ||| translation` and set format=pairs"
+                "write `source ||| translation` and set ?format=pairs"
             )
         aligned = copy.copy(self)
         aligned._source_path, aligned._key, aligned._lines = what, str, index_of(sources, str)
@@ -155,7 +158,7 @@ class TranslationsFile:
         return next((number for number in own if self._found[number] != self._found[own[0]]), None)
 
     def _refuse_ambiguous(self, sources: Sequence[str]) -> None:
-        """A repeated source is found in order; that is safe only if it stands as often in both, or means the same."""
+        """Refuse a repeated source with several translations, unless both have it equally often."""
         wanted = Counter(map(self._key, sources))
         for source, own in (self._lines or {}).items():
             if 0 < wanted[source] != len(own) and (other := self._differing(own)) is not None:

@@ -110,7 +110,7 @@ def _divides_clauses(text: str, finite: list[int], start: int, end: int) -> bool
 
 
 def _is_closed(part: str) -> bool:
-    """Whether quotes and brackets that are opened in a part are closed there, and the other way round."""
+    """Whether quotes and brackets are balanced within a part."""
     pairs = (("(", ")"), ("[", "]"), ("„", "“"), ("»", "«"), ("‚", "‘"))
     return part.count('"') % 2 == 0 and all(
         # German closes with the mark that English opens with, and writers mix them.
