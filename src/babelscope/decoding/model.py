@@ -500,6 +500,7 @@ def edge_logprobs(
             sums = logits.sub_(higher).exp_().sum(-1, dtype=torch.float32)
             total = sums if top is None else total * (top - higher)[:, 0].float().exp_() + sums
             top = higher
+        assert top is not None
         norm = total.log_() + top[:, 0].float()
         found[torch.from_numpy(here).to(nodes.device)] = chosen - norm[torch.from_numpy(row).to(nodes.device)]
     return found
