@@ -140,6 +140,7 @@ WMT_LINES = lines(
 FLORES = {"eng_Latn.devtest": lines("One.", "Two."), "deu_Latn.devtest": lines("Eins.", "Zwei.")}
 NTREX = {
     "newstest2019-src.eng.txt": lines("One.", "Two.", "Three."),
+    "newstest2019-ref-2.yor.txt": lines("-", "-", "-"),
     "newstest2019-ref.yor.txt": lines("Ọ̀kan.", "Méjì.", "Mẹ́ta."),
     "DOCUMENT_IDS.tsv": lines("a", "a", "b"),
 }

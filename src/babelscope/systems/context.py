@@ -53,7 +53,8 @@ class Context:
         """What the options of a spec say; None if they say nothing about context."""
         sentences = options.integer("context", 0, least=0)
         target = options.choice("context_target", ("yes", "no"), "yes") == "yes"
-        separator = options.text("separator") if "separator" in options.names else None
+        written = options.text("separator")
+        separator = written if "separator" in options.names else None
         order: Any = options.choice("context_order", ("right", "random"), "right")
         given = {"context", "context_target", "separator", "context_order"} & set(options.names)
         if given and "context" not in given:

@@ -40,6 +40,8 @@ class MetricScores:
         return [found.get(item.id) for item in items]
 
 
-def open_metric(rest: str, options: Options) -> MetricScores:
+def open_metric(rest: str, options: Options) -> MetricScores:  # noqa: ARG001
     """`metric:NAME`, as `--metric` takes it: chrf, comet, cmd:COMMAND..."""
-    return MetricScores(options.spec, rest)
+    for name in options.names:
+        options.text(name)  # they are the metric's own
+    return MetricScores(options.spec, options.spec.partition(":")[2])

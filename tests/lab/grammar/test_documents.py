@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 from babelscope.lab.grammar.documents import BEFORE, draw_document, draw_group, sentences
 from babelscope.lab.grammar.sentences import realize
 from babelscope.lab.grammar.suites import pronoun_items
+from babelscope.lab.training.recipe import _make_documents
 
 PRONOUNS = {"m": ("er", "ihn"), "f": ("sie",), "n": ("es",)}
 
@@ -45,3 +47,14 @@ def test_documents_of_the_corpus_have_four_sentences() -> None:
     for _ in range(200):
         pair = realize(draw_document(rng), rng)
         assert len(sentences(pair.source)) == len(sentences(pair.target)) == BEFORE + 1
+
+
+def test_a_model_reads_up_to_three_sentences_before_the_last(tmp_path: Path) -> None:
+    _make_documents(tmp_path / "documents", "dev", 8)
+    whole, source, target, last = (
+        (tmp_path / "documents" / name).read_text("utf-8").split("\n")[:-1]
+        for name in ("corpus.en", "cut.en", "corpus.de", "cut.de")
+    )
+    assert [len(sentences(text)) for text in source] == [1, 2, 3, 4] * 2
+    assert all(long.endswith(short) for long, short in zip(whole, source, strict=True))
+    assert [sentences(text)[-1] for text in target] == last

@@ -36,6 +36,8 @@ def read_flores(spec: str | Path) -> TestSet:
 
 def _file(folder: Path, code: str) -> Path:
     found = [path for path in sorted(folder.iterdir()) if code in path.name.split(".")]
+    # NTREX has a second Spanish reference, newstest2019-ref-2.spa.txt.
+    found = [path for path in found if "-ref-2." not in path.name]
     if len(found) != 1:
         many = f"has several files of {code}" if found else f"has no file of {code}"
         raise BabelscopeError(f"{folder} {many}, such as {code}.devtest or newstest2019-ref.{code}.txt")
