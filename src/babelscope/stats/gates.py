@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import ndtri
 from scipy.stats import beta, binom
@@ -147,7 +148,7 @@ class BettingTest:
     """The least 1 / capital so far: a p-value at any stopping time."""
     _log_capital: np.ndarray = field(default_factory=lambda: np.zeros(len(_WEIGHTS)))
 
-    def update(self, values: Sequence[float], sizes: Sequence[float] | None = None) -> None:
+    def update(self, values: ArrayLike, sizes: ArrayLike | None = None) -> None:
         """Bet on each value in turn; values come in an order that does not depend on them.
 
         With sizes, of at most 1, the mean is weighted by these.
