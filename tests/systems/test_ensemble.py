@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.system import Budget, Scored, capabilities, properties
+from babelscope.core.system import Budget, LengthRule, Scored, capabilities, properties
 from babelscope.systems.contract import ask_translate
 from babelscope.systems.models.base import in_parts
 from babelscope.systems.models.ensemble import Ensemble, log_mean
@@ -75,6 +75,20 @@ def lab() -> Ensemble:
 def test_the_order_of_members_changes_no_sample(lab):
     turned = open_system("ensemble:lab:student,lab:teacher")
     assert turned.sample(SENTENCES, n=10, seed=3) == lab.sample(SENTENCES, n=10, seed=3)
+
+
+def test_an_ensemble_searches_by_length(lab):
+    short = lab.top_k(SENTENCES[:1], k=5, lengths=LengthRule(at_most=4))[0]
+    assert short.exact
+    assert all(len(each.tokens) <= 4 for each in short.found)
+    of_four = [each for each in short.found if len(each.tokens) == 4]
+    (exactly,) = lab.top_k(SENTENCES[:1], k=len(of_four), lengths=LengthRule(exactly=4))
+    assert [each.text for each in exactly.found] == [each.text for each in of_four]
+    rule = LengthRule(at_most=4, penalty=1.0)
+    ranked = lab.top_k(SENTENCES[:1], k=5, lengths=rule)[0].found
+    ranks = [rule.rank(sum(each.logprobs), len(each.tokens)) for each in ranked]
+    assert ranks == sorted(ranks, reverse=True)
+    assert {each.text for each in of_four[:1]} <= {ranked[0].text}, "longer ones gain"
 
 
 @pytest.mark.parametrize("family", ["marian", "fsmt", "m2m100", "nllb", "mbart50", "t5"])

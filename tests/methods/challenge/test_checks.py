@@ -166,6 +166,22 @@ def test_a_pronoun_of_one_number_is_a_subject_too() -> None:
     assert check("subject_verb_agreement", other)["why"] == "the subject is another pronoun"
 
 
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        ("Vive vivir VERB Number=Sing|Mood=Ind 0 root\naquí aquí ADV _ 1 advmod", "kept"),
+        ("Viven vivir VERB Number=Plur|Mood=Ind 0 root\naquí aquí ADV _ 1 advmod", "lost"),
+        ("Vive vivir VERB Number=Sing|Mood=Ind 0 root\nella él PRON Number=Sing 1 nsubj", "undecided"),
+        ("Mora morar VERB Number=Sing|Mood=Ind 0 root\naquí aquí ADV _ 1 advmod", "undecided"),
+        ("Vivir vivir VERB VerbForm=Inf 0 root\naquí aquí ADV _ 1 advmod", "undecided"),
+    ],
+)
+def test_a_subject_that_is_in_the_verb_alone(output: str, outcome: str) -> None:
+    lives = "Vive vivir VERB Number=Sing|Mood=Ind 0 root\naquí aquí ADV _ 1 advmod"
+    own = {"head_in_reference": [1], "dependent_in_reference": (), "head_in_output": [1]}
+    assert check("subject_verb_agreement", case(lives, output, **own))["verdict"] == outcome
+
+
 def test_the_subject_of_the_same_verb_is_compared_if_it_is_another_word() -> None:
     own = {"head_in_reference": [3], "dependent_in_reference": [2]}
     for output, outcome in ((KEYS, "kept"), (KEYS_SINGULAR_VERB, "lost")):
@@ -185,6 +201,15 @@ def test_without_a_link_into_the_reference_nothing_is_decided() -> None:
     for phenomenon in CHECKS:
         nothing = case(LIFTED, BARE, head_in_reference=(), dependent_in_reference=())
         assert check(phenomenon, nothing)["verdict"] == "undecided"
+
+
+def test_where_only_the_dependent_is_aligned_the_output_must_bear_it_out() -> None:
+    only = {"head_in_reference": (), "dependent_in_reference": [4]}
+    assert check("particle", case(LIFTED, LIFTED, **only))["verdict"] == "undecided"
+    assert check("particle", case(LIFTED, LIFTED, **only, dependent_in_output=[4]))["verdict"] == "kept"
+    disagreeing = {"head_in_reference": [2], "dependent_in_reference": [5], "dependent_in_output": [5]}
+    two = f"{LIFTED}\nging gehen VERB {FIN} 2 conj"
+    assert check("particle", case(two, two, **disagreeing))["why"].endswith("for other words")
 
 
 def test_particles_are_told_from_the_beginnings_of_other_verbs() -> None:

@@ -25,7 +25,7 @@ from babelscope.language.constructions import (
 )
 from babelscope.language.fitness import check_language
 from babelscope.language.parsers import open_parser, parser_language
-from babelscope.language.ud import Tree, Word, relation
+from babelscope.language.ud import Tree, Word, is_finite, relation
 from babelscope.methods.challenge.sets import ALL, SetName, read_instances, share_row
 from babelscope.util.errors import BabelscopeError
 
@@ -118,6 +118,8 @@ def _verbs(case: Case) -> tuple[Construction, Construction]:
         raise Undecided("the output has another verb", wanted.text(), other.text())
     if not same:
         raise Undecided("no verb of the output is aligned to it", wanted.text())
+    if linked is None and word not in map(case.reference.verb_of, case.head_in_reference):
+        raise Undecided("only the dependent is aligned, and only in the reference", wanted.text())
     if linked is not None and linked != same[0].word:
         raise Undecided("the verb of the reference is in the output, for other words", wanted.text())
     return wanted, same[0]
@@ -253,7 +255,7 @@ def _agreement(case: Case) -> dict[str, str]:
     """
     theirs = _subject(case.reference, case.head_in_reference, case.dependent_in_reference)
     if theirs is None:
-        raise Undecided("no subject of the reference is aligned to it, or several are")
+        return _number_alone(case)
     lemma = case.reference.lemma(theirs)
     clause = {word for word in _subjects(case.output) if _same_clause(case, theirs, word)}
     same = {word for word in clause if case.output.lemma(word) == lemma}
@@ -279,6 +281,37 @@ def _agreement(case: Case) -> dict[str, str]:
     elif ours.upos not in ("NOUN", "PROPN") and ours.form.lower() not in case.one_number:
         judged = "undecided", "the pronoun may be of either number"
     return as_verdict(judged, wanted, shown)
+
+
+def _number_alone(case: Case) -> dict[str, str]:
+    """Whether the verb has the number of the reference, where neither expresses the subject: it is in the verb."""
+    theirs, ours = (
+        _only({word for place in places if _has_no_subject(sentence, word := sentence.words[place - 1])})
+        for sentence, places in (
+            (case.reference, case.head_in_reference),
+            (case.output, case.head_in_output),
+        )
+    )
+    if theirs is None:
+        raise Undecided("no subject of the reference is aligned to it, or several are")
+    if ours is None or case.output.lemma(ours) != case.reference.lemma(theirs):
+        raise Undecided("the output has another verb, or a subject", theirs.form)
+    if value(ours, "Number") == value(theirs, "Number"):
+        return as_verdict(("kept", "the number of the verb"), theirs.form, ours.form)
+    return as_verdict(("lost", "the verb has another number, and no subject"), theirs.form, ours.form)
+
+
+def _has_no_subject(sentence: Sentence, word: Word) -> bool:
+    """Whether a finite verb with a number is the predicate of a clause of its own that expresses no subject."""
+    predicate = sentence.predicate_of(word)
+    return (
+        is_finite(word)
+        and bool(value(word, "Number"))
+        and relation(predicate) not in ("conj", "xcomp", "acl")
+        and not any(
+            relation(child) in ("nsubj", "csubj", "expl") for child in sentence.children[predicate.id]
+        )
+    )
 
 
 def _subject(sentence: Sentence, from_head: Sequence[int], from_dependent: Sequence[int]) -> Word | None:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import field_validator
 
-from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, PairedField, Record, Row, Ties, credit
 from babelscope.core.settings import Metavar, Option, Rerun
@@ -49,7 +48,6 @@ from babelscope.methods.reporting import (
     find_row,
     pivot,
     summary_table,
-    tooltip,
 )
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
 from babelscope.systems.contract import ask_reply
@@ -427,20 +425,6 @@ class PromptedChoice(Method):
             for name, words in _NEITHER.items():
                 if row and row.counts[name]:
                     yield Note(f"{row.counts[name]} {words}.", result.name)
-
-    def charts(self, comparison: Comparison) -> list[Chart]:
-        bars = [
-            (result.name, [Bar(result.name, point(row.estimate), tooltip(result.name, row.estimate))])
-            for result in comparison.results
-            if (row := find_row(result.rows, "answer_accuracy")) and row.estimate.n
-            if _passed(result) != "no"
-        ]
-        if not bars:
-            return []
-        keys = [Key(result.name, result.name) for result in comparison.results]
-        forest = Forest(bars, "accuracy by answer", keys, domain=(0.0, 1.0), zero=0.5)
-        caption = "Lines are 95 % intervals. 50 % is chance between two."
-        return [Chart(f"Accuracy by answer: {comparison.tests}", forest, caption)]
 
     def show(self, record: Record) -> ItemView:
         by = _by(record)[0]
