@@ -152,7 +152,9 @@ def test_utilities_split_words_by_the_tokenizer(babelscope: Babelscope) -> None:
     assert refused.code == 2
     assert REFUSED in refused.err
     assert "zh" in refused.err
-    by_tokenizer = [babelscope(*asked, "--metric", "bleu", "--tokenize", each).out for each in ("zh", "char")]
+    by_tokenizer = [
+        babelscope(*asked, "--metric", "bleu", "--set", f"tokenize={each}").out for each in ("zh", "char")
+    ]
     assert by_tokenizer[0] == by_tokenizer[1]  # of Han alone both make characters
     assert by_tokenizer[0].strip()
     assert babelscope(*asked, "--metric", "chrf").code == 0
@@ -161,7 +163,8 @@ def test_utilities_split_words_by_the_tokenizer(babelscope: Babelscope) -> None:
 def test_mbr_takes_the_language_of_a_test_set(babelscope: Babelscope) -> None:
     asked = ("translate --decode mbr --system", "file:said.zh", "--metric", "bleu", "--json", "--tests")
     stated, named = (
-        babelscope(*asked, *more) for more in (("stated.zh.jsonl",), ("plain.zh.jsonl", "--tokenize", "zh"))
+        babelscope(*asked, *more)
+        for more in (("stated.zh.jsonl",), ("plain.zh.jsonl", "--set", "tokenize=zh"))
     )
     for ran in (stated, named):
         assert value(ran.rows[-1:], "expected_utility") == pytest.approx(100)
@@ -217,6 +220,7 @@ def test_an_unknown_tokenizer_is_told_by_every_command(babelscope: Babelscope) -
         "translate --system toy:1 source.zh --decode mbr --metric bleu",
         "agreement plain.zh.jsonl --human plain.zh.jsonl --metric bleu",
     ):
-        ran = babelscope(f"{asked} --tokenize chars")
+        is_setting = asked.startswith(("translate", "agreement"))
+        ran = babelscope(f"{asked} {'--set tokenize=' if is_setting else '--tokenize '}chars")
         assert (ran.code, ran.out) == (2, "")
         assert "there is no tokenizer 'chars'; did you mean char?" in ran.err

@@ -355,3 +355,21 @@ def test_pairs_do_not_depend_on_other_types_and_one_variant_is_drawn(files: Path
     assert len({pair["id"] for pair in every}) == len(every)
     with pytest.raises(BabelscopeError, match="--parser"):
         ParsedReferences(source=files / "es.txt")
+
+
+@pytest.mark.parametrize("code", ["fr", "ru", "tr"])
+def test_parallel_treebanks_give_pairs_of_many_types(shared: Path, code: str) -> None:
+    folder = shared / "data" / "pud"
+    trees, english = (folder / f"{each}_pud-ud-test.conllu" for each in (code, "en"))
+    pairs = ParsedPairs(
+        ParsedReferences(parses=trees, source_parses=english, lexicons=(str(trees),)),
+        choose_types(["all"]),
+        code,
+    )
+    assert all(pair.correct not in pair.contrastive for pair in pairs)
+    enough = [str(row["type"]) for row in pairs.count_rows() if int(row["pairs"]) >= 10]
+    grammar = [
+        name for name in enough if name.startswith(("subj_verb", "np", "predicate")) or name.endswith("_case")
+    ]
+    assert len(enough) >= 6
+    assert len(grammar) >= 3

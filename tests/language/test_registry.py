@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -107,7 +109,7 @@ def test_every_error_type_is_the_one_of_its_name_and_of_a_known_language() -> No
 def test_every_language_has_its_own_code() -> None:
     assert all(code == each.code for code, each in LANGUAGES.all().items())
     with pytest.raises(
-        BabelscopeError, match=r"no language 'da'; did you mean de\?|no language 'da'; known: de"
+        BabelscopeError, match=r"no language 'da'; did you mean de\?|no language 'da'; known: ar, cs, de"
     ):
         language("da")
     with pytest.raises(BabelscopeError, match="no analyzer of Russian"):
@@ -131,8 +133,38 @@ def test_a_language_of_a_plug_in_is_used_like_ours() -> None:
     assert [pair.contrastive for pair in pairs] == [("ein Hush",)]
     assert measure_detector("whisper", ["a!", "b"], ["ein SHOUT", "nix"]).found == 1
     assert lemmatize(["EIN SHOUT!"], "xs") == [["ein", "shout", "!"]]
-    with pytest.raises(BabelscopeError, match="known: de, ru, uk"):
+    with pytest.raises(BabelscopeError, match="known: de, ar, cs, es"):
         open_morphology("xs")
+
+
+def test_the_one_file_of_the_page_on_adding_a_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "add-language.md").read_text()
+    blocks = re.findall(r"```(?:python|toml)[^\n]*\n(.*?)```", page, re.DOTALL)
+    code, project = blocks
+    (tmp_path / "babelscope_galician.py").write_text(code)
+    groups = tomllib.loads(project)["project"]["entry-points"]
+    entries = "".join(
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in own.items())
+        for group, own in groups.items()
+    )
+    info = tmp_path / "babelscope_galician-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: babelscope-galician\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(entries)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _forget()
+    try:
+        name = "galician_negation_deleted"
+        (pair,) = make_pairs(name, ["She does not sing.", "She sings."], ["Ela non canta.", "Ela canta."])
+        assert pair.contrastive == ("Ela canta.",)
+        measured = measure_detector(name, ["She does not sing."] * 2, ["Ela non canta.", "Ela nunca canta."])
+        assert (measured.alarms, measured.found) == (0, 1)
+        assert open_morphology("gl").gender([0, 1], ["A", "doutora", "canta"], "doctor") == "female"
+    finally:
+        monkeypatch.undo()
+        _forget()
 
 
 @pytest.mark.usefixtures("shoutish")

@@ -61,3 +61,17 @@ def test_of_answers_made_elsewhere_nobody_knows(babelscope, tests, tmp_path):
     ran = babelscope("quality", "--tests", tests, "--system", "file:out.txt", "--json")
     assert labels_of(ran) == {None}
     assert "context" not in ran.err
+
+
+def test_the_cache_tells_contexts_apart(babelscope):
+    """The items of a group have one source and differ in their context alone."""
+    asked = ["contrast", "--tests", "lab:pronouns?n=9&seed=3", "--discrepancy", "none", "--format", "json"]
+
+    def errors(spec: str, *more: str) -> float:
+        rows = babelscope(*asked, "--system", spec, *more).rows
+        return next(1 - row["value"] for row in rows if row["name"] == "pronoun")
+
+    for reads, wrong in ((0, 6), (1, 4), (3, 0)):
+        spec = f"lab:context?context={reads}&context_target=no"
+        found = [errors(spec, "--no-cache"), errors(spec, "--cache"), errors(spec, "--cache")]
+        assert found == pytest.approx([wrong / 9] * 3), spec

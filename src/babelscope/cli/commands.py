@@ -80,7 +80,9 @@ _BUILT_IN = (
     _function("agreement", "Measure how well annotators agree, and methods or metrics with them."),
     _group("data", "List, download and publish test sets; get parser models, metrics."),
     _group("make", "Make test sets from sources and references."),
-    _function("flow", "Show how words are translated in training data, by a teacher and by its students."),
+    _function(
+        "flow", "Show how words are translated in training data, by a teacher and by its students.", "counts"
+    ),
 )
 
 # Purpose -> its commands, in the order of the list.

@@ -30,8 +30,8 @@ from babelscope.cli.common import (
     write_file,
     write_rows,
 )
+from babelscope.cli.counts import counts
 from babelscope.cli.make_challenge import Ray, challenge
-from babelscope.cli.make_counts import counts
 from babelscope.cli.shell import (
     PARTS_KEPT,
     ShellGroup,

@@ -15,7 +15,7 @@ from babelscope.core.registry import Registry, did_you_mean
 from babelscope.language.fitness import watch_words
 from babelscope.language.ud import Tree, parse_tree
 from babelscope.metrics.base import is_allowed
-from babelscope.util.digests import digest_open
+from babelscope.util.digests import digest_file, digest_open
 from babelscope.util.errors import BabelscopeError, install_hint
 from babelscope.util.published import MODELS, NamedSet, fetch
 from babelscope.util.text import read_line_bytes, read_lines, shorten
@@ -51,6 +51,13 @@ def parser_language(spec: str) -> str | None:
         return None
     known = MODELS.get(f"udpipe/{name}") or find_model(Path(name))
     return known.project.languages[0] if known else None
+
+
+def parser_digest(spec: str) -> str:
+    """What a parser is: its name, or the digest of a UDPipe model."""
+    kind, _, name = spec.partition(":")
+    path = UDPIPE_MODELS.find(name) if name in UDPIPE_MODELS.names() else Path(name)
+    return f"{kind}:sha256:{digest_file(path)}" if kind == "udpipe" and path.is_file() else spec
 
 
 def _open_udpipe(name: str) -> Parser:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from babelscope.core.charts import Chart, Flow
-from babelscope.making.flows import STAGES, merge_words, with_other
+from babelscope.making.counts import Flow as Counted
+from babelscope.making.flows import STAGES, WORD_NODE, merge_words, with_other
 from babelscope.runs.reading import Run
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import parse_json, read_bytes
@@ -33,25 +34,37 @@ def _chart(run: Run) -> Chart:
         raise BabelscopeError(f"{path} has no flows between {', '.join(STAGES)}")
     if len(flows) > _MOST:
         raise BabelscopeError(f"{path} has {len(flows):,} flows; a diagram shows {_MOST:,} at most")
-    nodes = dict.fromkeys(name for start, end, _ in flows for name in (start, end))
+    nodes = {name for start, end, _ in flows for name in (start, end)}
     stages = [stage for stage in STAGES if any(name.startswith(f"{stage}_") for name in nodes)]
     total = sum(count for start, _, count in flows if start.startswith(f"{stages[0]}_"))
     if not total > 0:
         raise BabelscopeError(f"{path} has nothing that flows from {stages[0]}")
-    labels = {name: name.partition("_")[2] for name in nodes}
-    known = sorted({*labels.values()} - {"other"})
-    title = f"{', '.join(known)}: from {' to '.join(stages)}"
+    return flow_chart(
+        flows,
+        stages,
+        [_HEADINGS[stage] for stage in stages],
+        f"{total:,.0f} occurrences of the words looked for, by how they are translated at each stage. What grows "
+        "from left to right is what distillation amplifies. “other” is a translation that was not recognized.",
+    )
+
+
+def flow_chart(
+    flows: Sequence[Counted], stages: Sequence[str], headings: Sequence[str], caption: str = ""
+) -> Chart:
+    """The classes from stage to stage, with "other" in the middle; words, where they are nodes, on the left."""
+    nodes = dict.fromkeys(name for start, end, _ in flows for name in (start, end))
+    words = {name: name.removeprefix(WORD_NODE) for name in nodes if name.startswith(WORD_NODE)}
+    labels = {name: words.get(name, name.partition("_")[2]) for name in nodes}
+    classes = {label for name, label in labels.items() if name not in words}
+    first, *others = [*sorted(classes - {"other"}), *(classes & {"other"})]
+    ordered = [first, *sorted(others, key=lambda name: name != "other")]
+    known = [name for name in (first, *others) if name != "other"]
     drawing = Flow(
         flows,
         labels,
-        {name: known.index(label) for name, label in labels.items() if label in known},
-        [_HEADINGS[stage] for stage in stages],
-        [f"{stage}_{name}" for stage in stages for name in (*known, "other")],
+        {name: known.index(label) for name, label in labels.items() if name not in words and label in known},
+        [*([""] if words else []), *headings],
+        [*words, *(f"{stage}_{name}" for stage in stages for name in ordered)],
     )
-    return Chart(
-        title[:1].upper() + title[1:],
-        drawing,
-        f"{total:,.0f} occurrences of the words looked for, by how they are translated at each stage. What grows "
-        "from left to right is what distillation amplifies. “other” is a translation that was not recognized.",
-        name="-".join(stages),
-    )
+    title = f"{', '.join(known)}: from {' to '.join(stages)}"
+    return Chart(title[:1].upper() + title[1:], drawing, caption, name="-".join(stages))

@@ -31,7 +31,7 @@ _LOCAL_ADDRESSES = ("", "auto", "local")
 _NEXT_MEMBER = re.compile(r",(?=[A-Za-z][\w.+-]*:)")
 _SERVER = re.compile(r"(?:\w+:(?=//))?(?://)?([^/?#\s]*)")
 _REMOTE_CODE = re.compile(r"(?<!\w)remote_code=(?!no(?![^&,]))")
-_PARSER = re.compile(r"(?<!\w)(udpipe|spacy):(.*)", re.DOTALL)
+_PARSER = re.compile(r"(?<!\w)(udpipe|spacy|apertium):(.*)", re.DOTALL)
 # Where a path may begin, if an absolute one follows; `//` after http: is a server's.
 _ABSOLUTE = re.compile(r"(?:^|(?<=[,:;?&=|#]))(?<!http:)(?<!https:)(?=[/~])")
 _UPWARDS = re.compile(r"(?:^|(?<=[/,:;?&=|#]))\.\.(?=$|[/,:;?&=|#])")
@@ -210,6 +210,8 @@ def _parser_file(kind: str, name: str, folder: Path) -> str:
     if kind == "udpipe":
         known = name in UDPIPE_MODELS.names() or f"udpipe/{name}" in MODELS
         return "" if known else "a UDPipe model in a file, which can corrupt memory"
+    if kind == "apertium":
+        return "an Apertium analyzer in files, which lt-proc runs"
     return "a spaCy model in a folder" if os.path.exists(folder / name) else ""
 
 

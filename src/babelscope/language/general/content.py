@@ -257,7 +257,9 @@ def omit_clause(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Va
             continue
         if not _is_bounded(sentence, first, last):
             continue
-        begins = all(each.upos == "PUNCT" for each in sentence.words[: first.id - 1])
+        # One of two commas is enough, and none begins a sentence.
+        before = sentence.words[: first.id - 1]
+        begins = all(each.upos == "PUNCT" for each in before) or before[-1].form in (",", ";")
         if begins and last.id < len(sentence.words) and sentence.words[last.id].form in (",", ";"):
             last = sentence.words[last.id]
         yield sentence.without(first, last)
@@ -297,6 +299,13 @@ def fixed_neighbors(sentence: Sentence, tools: Tools) -> Iterator[tuple[Word, Wo
         if not _may_be_fixed(word):
             continue
         head = sentence.words[word.head - 1]
+        # "Equipment and electronic ..." may be two things as soon as the conjunction is moved.
+        if (
+            relation(word) == "cc"
+            and second.id < len(sentence.words)
+            and sentence.words[second.id].head == head.id
+        ):
+            continue
         side = int(word.id > head.id)
         by_tags = tools.fixed_side(word.deprel, word.upos, head.upos)
         alone = tools.treebank.orders.get((word.deprel, word.lemma), [0, 0])

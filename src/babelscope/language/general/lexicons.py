@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -104,6 +105,10 @@ def _fits(feats: Features, old: Features, changes: Mapping[str, str]) -> bool:
     return True
 
 
+_USUAL = 0.2
+"""The share of the most frequent form with the same features, from which another form is no typo."""
+
+
 class Table:
     """A lexicon in memory."""
 
@@ -111,14 +116,16 @@ class Table:
         self.name = name
         self.complete = complete
         self._forms: dict[str, dict[Entry, None]] = {}
-        self._lemmas: dict[tuple[str, str], dict[Entry, None]] = {}
+        self._lemmas: dict[tuple[str, str], Counter[Entry]] = {}
+        self._usual: dict[tuple[str, str], tuple[Entry, ...]] = {}
         self.add(entries)
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Add entries; a form that is written with a capital is found without it, too."""
+        self._usual.clear()
         for entry in entries:
             self._forms.setdefault(entry.form.lower(), {})[entry] = None
-            self._lemmas.setdefault((entry.lemma, entry.upos), {})[entry] = None
+            self._lemmas.setdefault((entry.lemma, entry.upos), Counter())[entry] += 1
 
     def forms(self) -> Iterator[str]:
         """All forms, in lower case."""
@@ -134,8 +141,17 @@ class Table:
         return tuple(self._forms.get(form.lower(), ()))
 
     def paradigm(self, entry: Entry) -> tuple[Entry, ...]:
-        """The forms of the same lemma and part of speech."""
-        return tuple(self._lemmas.get((entry.lemma, entry.upos), ()))
+        """The forms of the same lemma and part of speech, without those that are rare for their features: typos."""
+        key = entry.lemma, entry.upos
+        if key not in self._usual:
+            counts = self._lemmas.get(key, Counter[Entry]())
+            most: dict[str, int] = {}
+            for each, count in counts.items():
+                most[each.feats] = max(count, most.get(each.feats, 0))
+            self._usual[key] = tuple(
+                each for each, count in counts.most_common() if count >= _USUAL * most[each.feats]
+            )
+        return self._usual[key]
 
 
 _NOT_WORDS = frozenset({"PUNCT", "SYM", "X"})

@@ -103,12 +103,13 @@ class Sentence:
         return sorted(found)
 
     def finite(self, head: Word) -> Word | None:
-        """The only finite verb of the clause of `head`: itself, its auxiliary or copula."""
-        found = [
-            word
-            for word in (head, *self.below(head, "aux", "cop"))
-            if word_class(word.upos, features(word.feats)) == "finite" and word.upos in _VERBAL
-        ]
+        """The only finite verb of the clause of `head`: itself, its auxiliary or copula.
+
+        In languages whose verbs have no forms, a verb without any features.
+        """
+        verbs = [each for each in (head, *self.below(head, "aux", "cop")) if each.upos in _VERBAL]
+        found = [each for each in verbs if word_class(each.upos, features(each.feats)) == "finite"]
+        found = found or [each for each in verbs if not features(each.feats)]
         return found[0] if len(found) == 1 else None
 
     def can_change(self, word: Word) -> bool:

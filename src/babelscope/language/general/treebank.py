@@ -311,9 +311,6 @@ def is_negator(word: Word) -> bool:
     )
 
 
-_CLITIC = ("expl", "obj", "iobj", "aux", "cop")
-
-
 def places(sentence: Sentence, head: Word) -> Iterator[tuple[str, int]]:
     """(name of a place in a clause, the position of the word that is there if the place is taken)."""
     verb = sentence.finite(head)
@@ -324,8 +321,10 @@ def places(sentence: Sentence, head: Word) -> Iterator[tuple[str, int]]:
     first = verb.id
     while first > 1:
         word = sentence.words[first - 2]
-        is_clitic = word.upos == "AUX" or (word.upos == "PRON" and not sentence.children[word.id])
-        if word.head != head.id or relation(word) not in _CLITIC or not is_clitic:
+        is_pronoun = word.upos == "PRON" and not sentence.children[word.id] and relation(word) != "nsubj"
+        if word.head != head.id or not (
+            is_pronoun or (word.upos == "AUX" and relation(word) in ("aux", "cop"))
+        ):
             break
         first -= 1
     yield "before clitics", first - 1

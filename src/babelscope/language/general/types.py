@@ -98,10 +98,21 @@ GENERAL_TYPES = {each.name: each for each in _TYPES}
 """All general error types by name."""
 
 
+def exists(type: GeneralType, tools: Tools) -> bool:
+    """Whether a language can have an error: by a rule of agreement, or by cases that its words are marked for."""
+    if type.agrees is None:
+        return not type.name.endswith("_case") or bool(tools.treebank.noun_cases)
+    kind, feature = type.agrees
+    known = tools.treebank.agreements
+    return any(feature in tools.rules(own, detail) for own, detail, _ in known if own == kind)
+
+
 def why_none(type: GeneralType, tools: Tools) -> str:
     """Why a type yields nothing in a language, from the treebank's counts."""
     treebank = tools.treebank
     if type.agrees is not None:
+        if exists(type, tools):
+            return "no word that has to agree has a known form that is surely wrong"
         kind, feature = type.agrees
         pooled = [
             (count.agreeing, count.pairs)
@@ -109,15 +120,13 @@ def why_none(type: GeneralType, tools: Tools) -> str:
             if (own, name) == (kind, feature)
         ]
         agreeing, pairs = map(sum, zip(*pooled, strict=True)) if pooled else (0, 0)
-        if any(feature in tools.rules(own, detail) for own, detail, _ in treebank.agreements if own == kind):
-            return "no word that has to agree has a known form that is surely wrong"
         return (
             f"{agreeing} of {pairs} pairs agree in {feature.lower()}: no rule, or too few to tell"
             if pairs
             else f"the parses mark no {feature.lower()} on such words"
         )
     if type.name.endswith("_case"):
-        if not treebank.noun_cases:
+        if not exists(type, tools):
             return "the parses mark no case there"
         return "no noun phrase has a known form that is surely in a wrong case"
     if type.name.startswith("negation"):

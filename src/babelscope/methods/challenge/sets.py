@@ -15,7 +15,7 @@ from pydantic import Field, field_validator, model_validator
 from babelscope.core.results import Record, Row, grouped
 from babelscope.core.settings import ErrorSettings, Languages, Metavar, Option, Rerun
 from babelscope.language.align import longest_sentence
-from babelscope.language.parsers import UDPIPE_MODELS, open_parser
+from babelscope.language.parsers import open_parser, parser_digest
 from babelscope.language.ud_rules import RULES, shipped_rules
 from babelscope.making.challenge.reordering import LABELS, UNITS
 from babelscope.methods.measuring import (
@@ -340,7 +340,4 @@ class ChallengeSettings(ErrorSettings):
 
 def parser_identity(spec: str) -> str:
     """What the verdicts on dependencies depend on: the model, by its digest, and the aligner."""
-    kind, _, name = spec.partition(":")
-    path = UDPIPE_MODELS.find(name) if name in UDPIPE_MODELS.names() else Path(name)
-    told = f"{kind}:sha256:{digest_file(path)}" if kind == "udpipe" and path.is_file() else spec
-    return f"{told} sil-thot:{version('sil-thot')}"
+    return f"{parser_digest(spec)} sil-thot:{version('sil-thot')}"

@@ -11,6 +11,7 @@ from typing import Any
 from babelscope.core.comparison import SystemResult
 from babelscope.core.results import Estimate, Record, Row, grouped
 from babelscope.language.fitness import other_language_of_set
+from babelscope.language.general.types import GENERAL_TYPES
 from babelscope.language.registry import error_type, looks_at_source
 from babelscope.methods.measuring import pair_texts
 from babelscope.stats.detection import corrected_difference, impossible, possible, rogan_gladen
@@ -52,7 +53,7 @@ def generated_error_rows(records: Iterable[Record], *, controls: Sequence[str]) 
     """
     known = [record for record in records if record.get("detected")]
     groups = _groups(known)
-    unfit = _unfit_notes(known, {error_type(phenomenon).language for phenomenon, _ in groups})
+    unfit = _unfit_notes(known, {_language(phenomenon) for phenomenon, _ in groups})
     rows = []
     for (phenomenon, kind), group in groups.items():
         labels: dict[str, str | int] = {"phenomenon": phenomenon}
@@ -60,8 +61,13 @@ def generated_error_rows(records: Iterable[Record], *, controls: Sequence[str]) 
             labels["reference"] = kind
         if phenomenon in controls:
             labels["control"] = "yes"
-        rows.append(_row(group, labels, unfit.get(error_type(phenomenon).language, "")))
+        rows.append(_row(group, labels, unfit.get(_language(phenomenon), "")))
     return rows
+
+
+def _language(phenomenon: str) -> str:
+    """The language of a type's detector; empty for one over parsed text, which leaves out other languages itself."""
+    return "" if phenomenon in GENERAL_TYPES else error_type(phenomenon).language
 
 
 _BySource = Mapping[str, Sequence[bool]]
@@ -139,6 +145,7 @@ def _unfit_notes(records: Sequence[Record], codes: Iterable[str]) -> dict[str, s
         ],
     }
     notes: dict[str, str] = {}
+    codes = filter(None, codes)
     for code, (what, texts) in itertools.product(codes, sides.items()):
         if code not in notes and (found := other_language_of_set(texts, code)):
             notes[code] = f"{what} are in the language {found}, which detectors of {code} cannot judge"
@@ -171,10 +178,10 @@ def tested_differences(one: SystemResult, other: SystemResult) -> Iterator[Teste
     """Differences of `generated_errors` between two systems, over the items that can be judged for both."""
     known = [[record for record in result.records if record.get("detected")] for result in (one, other)]
     ours, theirs = map(_groups, known)
-    codes = {error_type(phenomenon).language for phenomenon, _ in ours}
+    codes = {_language(phenomenon) for phenomenon, _ in ours}
     unfit = {code for own in known for code in _unfit_notes(own, codes)}
     for phenomenon, kind in (key for key in ours if key in theirs):
-        if error_type(phenomenon).language in unfit:
+        if _language(phenomenon) in unfit:
             continue
         group = ours[phenomenon, kind]
         apart = _apart_by_source(group.members, theirs[phenomenon, kind].members)

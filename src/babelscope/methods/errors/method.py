@@ -19,6 +19,7 @@ from babelscope.language.base import Analyzed, Language
 from babelscope.language.checks.glossary import read_glossary
 from babelscope.language.checks.registry import CHECKS, base_code
 from babelscope.language.fitness import check_language, other_language
+from babelscope.language.general.types import GENERAL_TYPES
 from babelscope.language.registry import (
     analysis_version,
     can_detect,
@@ -44,6 +45,7 @@ from babelscope.methods.errors.figures import (
     generated_error_rows,
     tested_differences,
 )
+from babelscope.methods.errors.parsing import PARSED_TYPES, detect_parsed, detectors_identity, open_detectors
 from babelscope.methods.measuring import answer_counts, pair_texts, warn_of_pooled_languages
 from babelscope.methods.queue import Entry
 from babelscope.methods.reporting import (
@@ -56,6 +58,7 @@ from babelscope.methods.reporting import (
     summary_table,
     tooltip,
 )
+from babelscope.metrics.base import is_allowed
 from babelscope.stats.agreement import LABELS
 from babelscope.stats.paired import tested_rows
 from babelscope.systems.contract import ask_translate
@@ -187,6 +190,11 @@ class ErrorsSettings(ErrorSettings):
     """Language of the sources, for checks, if the test set does not state it."""
     target_language: Option[str] = ""
     """Language of the translations, if the test set does not state it."""
+    parser: Annotated[str | None, Metavar("PARSER")] = None
+    """Detect general error types in parsed translations of any language (udpipe:MODEL, spacy:MODEL, stanza:LANGUAGE).
+    Needs target_language and a treebank among lexicons."""
+    lexicons: Annotated[tuple[str, ...], Metavar("LEXICON")] = ()
+    """Treebanks and lexicons of that language, as in make pairs; at least one FILE.conllu."""
     glossary: Option[Annotated[Path | None, Metavar("FILE")]] = None
     """A TOML file of required and forbidden terms (docs of `errors`)."""
     beam: Rerun[int] = Field(default=5, ge=1)
@@ -201,18 +209,26 @@ class ErrorsSettings(ErrorSettings):
                 raise BabelscopeError(f"there is no check {name!r}; known are {', '.join(CHECKS)}")
         if self.glossary is not None:
             read_glossary(self.glossary)
-        for name in self.types:
+        if (self.parser is None) != (not self.lexicons) or (self.parser and not self.target_language):
+            raise BabelscopeError("parsed translations need all of parser, lexicons and target_language")
+        for name in self.types if self.parser else ():
+            if name not in PARSED_TYPES:
+                raise BabelscopeError(
+                    f"no detector over parsed text finds {name}; these do: {', '.join(PARSED_TYPES)}"
+                )
+        for name in self.types if not self.parser else ():
             error_type(name)  # a name that does not exist is refused with those that do
             if name not in detectors():
                 raise BabelscopeError(f"{name} has no detector; these have one: {', '.join(detectors())}")
         # Otherwise the test set decides which language is needed (`check`).
-        if self.types and not any(each.analysis_version() for each in self.languages()):
+        if self.types and not self.parser and not any(each.analysis_version() for each in self.languages()):
             raise missing_analysis_error(self.languages())
         return self
 
     def chosen(self, code: str | None = None) -> list[str]:
         """The error types to look for; all, or those of one language."""
-        return [name for name in detectors(code) if not self.types or name in self.types]
+        known = PARSED_TYPES if self.parser else detectors(code)
+        return [name for name in known if not self.types or name in self.types]
 
     def languages(self) -> list[Language]:
         """The languages of the detectors to run; refuse a language that has none."""
@@ -228,6 +244,8 @@ class ErrorsSettings(ErrorSettings):
 
     def parallel_language(self) -> str:
         """The language whose detectors read translations of parallel sentences."""
+        if self.parser:
+            return base_code(self.target_language)
         codes = sorted(each.code for each in self.languages())
         codes = [code for code in codes if code in installed_languages()] or codes
         if len(codes) > 1:
@@ -238,8 +256,11 @@ class ErrorsSettings(ErrorSettings):
 
     def identity(self) -> Mapping[str, Any]:
         """What detectors say depends on their versions and on the analysis."""
-        named = ", ".join(f"{name} v{error_type(name).version}" for name in self.chosen())
-        own = {"types": f"{named}; {analysis_version()}"}
+        if self.parser:
+            own = {"types": ", ".join(self.chosen()), **detectors_identity(self.parser, self.lexicons)}
+        else:
+            named = ", ".join(f"{name} v{error_type(name).version}" for name in self.chosen())
+            own = {"types": f"{named}; {analysis_version()}"}
         return own if self.glossary is None else own | {"glossary": digest_file(self.glossary)}
 
     def checks(self, *, alone: bool) -> tuple[str, ...]:
@@ -248,7 +269,10 @@ class ErrorsSettings(ErrorSettings):
 
     def has_detectors(self) -> bool:
         """Whether there are detectors of the language of the translations."""
-        return self.target_language in ("", *(each.code for each in languages_with_detectors()))
+        return bool(self.parser) or self.target_language in (
+            "",
+            *(each.code for each in languages_with_detectors()),
+        )
 
 
 # --- The method ----------------------------------------------------------------------------------------------------
@@ -290,6 +314,9 @@ class Errors(Method):
         super().check(items, systems)
         if systems is not None:
             return
+        if self.settings.parser:
+            self._check_parsed(items)
+            return
         chosen = self.settings.chosen()
         texts: dict[str, list[str]] = {}
         if self._checks(items):
@@ -318,6 +345,16 @@ class Errors(Method):
             raise missing_analysis_error([language(code) for code in texts])
         warn_of_pooled_languages(items)
 
+    def _check_parsed(self, items: Sequence[Any]) -> None:
+        """Open the parser; refuse a test set without references."""
+        parsed = [item for item in items if isinstance(item, ParallelSentence)]
+        if len(parsed) < len(items) or self.settings.parser is None:
+            raise BabelscopeError("detectors over parsed text need a test set of sources with references")
+        open_detectors(self.settings.parser, self.settings.lexicons)
+        texts = [text for item in parsed for text in item.references]
+        code = self.settings.parallel_language()
+        check_language(texts, code, what="the references", needed_by=f"the parser {self.settings.parser}")
+
     def _checks(self, items: Sequence[Any]) -> tuple[str, ...]:
         """The checks of these items or records."""
         alone = not self.settings.has_detectors() or any(_is_alone(each) for each in items)
@@ -339,7 +376,11 @@ class Errors(Method):
 
     def judge(self, records: Sequence[Record]) -> list[Record]:
         """The records with what detectors say (`detected`), their `alarms` by error type, and a verdict."""
-        if not analysis_version() and not self._checks(records):
+        started = [each for each in (self.settings.parser, *self.settings.lexicons) if each]
+        if not all(map(is_allowed, started)):
+            if all("verdict" in record for record in records):
+                return list(records)  # a stranger's run: what it names is not opened
+        elif not analysis_version() and not self._checks(records) and not self.settings.parser:
             if not all("verdict" in record for record in records):
                 raise missing_analysis_error()
             return list(records)  # judged where the analyzer is installed, which it is not here
@@ -352,10 +393,10 @@ class Errors(Method):
             for record, pair in zip(records, is_pair, strict=True)
             if not pair and record["references"] and self.settings.has_detectors()
         ]
-        if parallel and (code := self.settings.parallel_language()) not in installed_languages():
-            parallel = []
+        if not self.settings.parser and parallel:
+            parallel = parallel if self.settings.parallel_language() in installed_languages() else []
         if parallel:
-            sentences = detect_in_parallel(parallel, self.settings.chosen(code), code)
+            sentences = self._detect(parallel)
         judged = []
         for record, pair in zip(records, is_pair, strict=True):
             found = next(pairs if pair else sentences) if pair or parallel else {}
@@ -368,6 +409,15 @@ class Errors(Method):
             kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
             judged.append({**kept, **found, "alarms": alarms, "verdict": verdict})
         return judged
+
+    def _detect(self, records: Sequence[Record]) -> Iterator[Record]:
+        """What detectors say of translations with references."""
+        code, settings = self.settings.parallel_language(), self.settings
+        if settings.parser is None:
+            return detect_in_parallel(records, settings.chosen(code), code)
+        source = base_code(settings.source_language)
+        detectors_ = open_detectors(settings.parser, settings.lexicons)
+        return detect_parsed(records, settings.chosen(), (source, code), detectors_)
 
     def complete(self, records: Sequence[Record]) -> Sequence[Record]:
         """The records with what checks find, which know the usual length of all translations."""
@@ -545,10 +595,15 @@ def _questions(record: Record) -> Iterator[Entry]:
             "translation": text,
             "correct": correct,
             "contrastive": contrastive,
-            "question": f"Does the translation have this error? {error_type(name).definition}",
+            "question": f"Does the translation have this error? {_definition(name)}",
             "choices": list(LABELS["machine-reference"]),
         }
         yield Entry(line, (record["id"], name), (name, "alarm" if alarm else "no alarm"))
+
+
+def _definition(name: str) -> str:
+    """What an error type is, in a full sentence."""
+    return GENERAL_TYPES[name].definition if name in GENERAL_TYPES else error_type(name).definition
 
 
 def _error_rows(result: SystemResult) -> list[Row]:

@@ -47,7 +47,7 @@ class WinomtSettings(PatternSettings):
     answer_files: ClassVar[tuple[str, ...]] = ("alignments",)
 
     target: Option[Annotated[str, Metavar("LANGUAGE")]]
-    """Language of the translations: de, ru or uk."""
+    """Language of the translations: ar, cs, de, es, fr, he, it, nl, pl, pt, ru or uk."""
     alignments: Rerun[Path | None] = None
     """Word alignments in Pharaoh format, line-parallel. [default: computed]"""
     stereotypical: Rerun[Path | None] = None

@@ -1,4 +1,4 @@
-"""`babelscope make counts`: frequencies in your own training text."""
+"""`babelscope make counts` and `flow`: frequencies in training text, and how words are translated in it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from babelscope.cli.common import (
     AsJson,
     Form,
     as_line,
+    draw_chart,
     figures,
     file_option,
     option,
@@ -24,6 +25,7 @@ from babelscope.cli.common import (
     setting,
     width_for,
     write_file,
+    write_rows,
 )
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
@@ -31,7 +33,7 @@ from babelscope.util.files import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.core.results import Row
-    from babelscope.making.counts import GenderCounts
+    from babelscope.making.counts import Flow, GenderCounts
     from babelscope.testsets.items import AmbiguousSource
 
 _EVERY_COUNT = "For all counts: --json or --to FILE."
@@ -266,3 +268,123 @@ def _ratio_table(ratios: list[Row], stages: list[str]) -> list[str]:
             cells += [ratio, *(str(row.counts[each]) for each in ("female", "male", "other"))]
         lines.append("\t".join([name, *cells]))
     return lines
+
+
+def flow(
+    context: typer.Context,
+    source: Annotated[Path | None, file_option("Sources, one per line.")] = None,
+    target: Annotated[Path | None, file_option("Their translations in the training data.")] = None,
+    words: Annotated[
+        str,
+        option(
+            "Words to count: lab:occupations, lab:senses, or a JSON file {word: {src_forms: [...], "
+            "tgt_forms_CLASS: [...], ...}}.",
+            metavar="QUERIES",
+        ),
+    ] = "",
+    distilled: Annotated[
+        list[Path] | None, file_option("A teacher's translations; repeatable, one per seed.")
+    ] = None,
+    student: Annotated[
+        list[Path] | None, file_option("A student's translations; one per --distilled, in the same order.")
+    ] = None,
+    counts: Annotated[
+        Path | None,
+        option(
+            "Read rows [from, to, count] (released, or written by --flows) instead of text.",
+            metavar="FILE.json",
+        ),
+    ] = None,
+    word: Annotated[
+        list[str] | None,
+        setting(
+            "Only this word; repeatable. figure-4: the 24 occupations of the paper's figure.",
+            metavar="NAME",
+        ),
+    ] = None,
+    by_word: Annotated[
+        bool,
+        setting("Draw the words as a column of --svg."),
+    ] = False,
+    flows: Annotated[Path | None, file_option("Write rows [from, to, count] as JSON.")] = None,
+    svg: Annotated[Path | None, file_option("Draw a Sankey diagram: .svg, .pdf or .png.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how words are translated in training data, by a teacher and by its students.
+
+    Counts known forms in translations of the same sources (conditioning paper, appendix A and figure 4).
+    """
+    from babelscope.making.flows import choose_words, flows_by_word, merge_words, read_counts, share_rows
+    from babelscope.report.flows import flow_chart
+
+    _check_inputs(context, source, target, words, counts)
+    refuse_unused(context, {"by_word": None if svg is not None else "the diagram of --svg"})
+    teachers, students = distilled or [], student or []
+    check_outputs(
+        {"--flows": flows, "--svg": svg},
+        inputs=[source, target, words, counts, *teachers, *students],
+    )
+    if counts is not None:
+        every, stages = read_counts(counts)
+        found = choose_words(every, word or [])
+        rows = share_rows(found, stages)
+    else:
+        found, rows, stages = _of_text(
+            source or Path(), target or Path(), words, teachers, students, word or []
+        )
+    if svg is not None and len(stages) == 1 and not by_word:
+        raise BabelscopeError(
+            "a Sankey diagram needs --distilled, or --distilled and --student, or --set by_word=yes"
+        )
+    with contextlib.ExitStack() as after:
+        if flows is not None:
+            lines = [json.dumps(found, ensure_ascii=False, indent=1)]
+            after.callback(write_file, flows, Form.JSON, lines)
+        if svg is not None:
+            moved = flows_by_word(found, stages) if by_word else merge_words(found, stages)
+            after.callback(draw_chart(svg, flow_chart(moved, stages, stages)))
+        write_rows(rows, as_json=as_json)
+
+
+def _check_inputs(
+    context: typer.Context, source: Path | None, target: Path | None, words: str, counts: Path | None
+) -> None:
+    """Refuse anything but either text to count or counts."""
+    if (counts is None) == (source is None or target is None or not words):
+        raise BabelscopeError("flow needs --source, --target and --words, or --counts")
+    of_text = ("source", "target", "words", "distilled", "student")
+    refuse_unused(context, dict.fromkeys(of_text, None if counts is None else "text, not --counts"))
+
+
+def _of_text(
+    source: Path, target: Path, words: str, teachers: list[Path], students: list[Path], chosen: list[str]
+) -> tuple[list[Flow], list[Row], list[str]]:
+    """Mean flows, rows (shares and changes) and stages, counted in line-parallel text."""
+    from babelscope.making.flows import (
+        choose_words,
+        find_occurrences,
+        mean_flows,
+        read_queries,
+        shift_rows,
+    )
+    from babelscope.util.progress import progress
+
+    if students and len(students) != len(teachers):
+        raise BabelscopeError(
+            f"each student needs its teacher's data: there are {len(teachers)} --distilled "
+            f"and {len(students)} --student"
+        )
+    stages = ["data", *(["distilled"] if teachers else []), *(["student"] if students else [])]
+    queries = read_queries(words)
+    versions: list[tuple[Path, ...]] = (
+        list(zip(teachers, students, strict=True)) if students else [(each,) for each in teachers]
+    )
+    models = []
+    with progress("counting words", len(versions) or 1) as advance:
+        for rest in versions or [()]:
+            models.append(find_occurrences(source, dict(zip(stages, (target, *rest), strict=True)), queries))
+            advance(1)
+    found = choose_words(mean_flows(models, stages), chosen)
+    known = {start for start, *_ in found}
+    kept = [[each for each in own if each.word in known] for own in models]
+    return found, shift_rows(kept, stages), stages
