@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.language.align import SYMMETRIZATIONS, align, align_ways, parse_links, read_pharaoh
+from babelscope.language.align import (
+    SYMMETRIZATIONS,
+    align,
+    align_ways,
+    alignment_scorer,
+    parse_links,
+    read_pharaoh,
+)
 from babelscope.util.errors import BabelscopeError
 
 NOUNS = {"dog": "Hund", "cat": "Katze", "horse": "Pferd", "bird": "Vogel"}
@@ -84,6 +91,19 @@ def test_one_direction_gives_each_word_one_link() -> None:
     for links in align(pairs, "reverse"):
         sources = [source for source, _ in links]
         assert len(sources) == len(set(sources))
+
+
+def test_a_score_is_the_mean_of_both_directions() -> None:
+    pytest.importorskip("thot")
+    there = alignment_scorer(PAIRS)
+    back = alignment_scorer([(target, source) for source, target in PAIRS])
+    (source, target), other = PAIRS[1], PAIRS[-1][1]
+    right, wrong = there(source, target), there(source, other)
+    assert right is not None
+    assert wrong is not None
+    assert right > wrong
+    assert right == pytest.approx(back(target, source))
+    assert there(["never", "seen"], target) is None
 
 
 def test_what_cannot_be_aligned_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

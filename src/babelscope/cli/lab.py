@@ -99,7 +99,7 @@ def prepare(
         list[str],
         option(
             "A setting of the filters; repeatable: ratio (maximum length ratio, 1.5), longest (words "
-            "per side, 250), alignment (minimum mean score, nats per target word, -6), align_pairs "
+            "per side, 250), alignment (minimum mean score, nats per word, -6), align_pairs "
             "(pairs to learn from, 100000), duplicates (unique pair, source or target), unit (words, "
             "characters), separate (True: a vocabulary per language).",
             "--set",

@@ -92,21 +92,24 @@ def align_ways(pairs: Sequence[tuple[Words, Words]], hows: Sequence[str]) -> lis
 
 
 def alignment_scorer(pairs: Sequence[tuple[Words, Words]]) -> Callable[[Words, Words], float | None]:
-    """Train fast_align's model on pairs; return a function that scores any pair.
+    """Train fast_align's model on pairs in both directions; return a function that scores any pair.
 
-    A score is the log-probability of the best alignment, natural log, divided by the number of target words. Words
-    that the training pairs do not have say nothing about the alignment and are left out; a pair of which fewer
-    than half of the words on either side are left has no score.
+    A score is the mean over both directions of the log-probability of the best alignment, natural log, divided by the
+    number of words that are produced. Words that the training pairs do not have say nothing about the alignment and
+    are left out; a pair of which fewer than half of the words on either side are left has no score.
     """
     full = [(list(source), list(target)) for source, target in pairs if source and target]
-    model = _train(_import_thot(), [source for source, _ in full], [target for _, target in full])
+    thot, sources, targets = _import_thot(), [source for source, _ in full], [target for _, target in full]
+    forward, reverse = _train(thot, sources, targets), _train(thot, targets, sources)
 
     def score(source: Words, target: Words) -> float | None:
-        known = [word for word in source if model.src_word_exists(word)]
-        heard = [word for word in target if model.trg_word_exists(word)]
+        known = [word for word in source if forward.src_word_exists(word)]
+        heard = [word for word in target if forward.trg_word_exists(word)]
         if not known or not heard or 2 * len(known) < len(source) or 2 * len(heard) < len(target):
             return None
-        return float(model.get_best_alignment(known, heard)[0]) / len(heard)
+        there = float(forward.get_best_alignment(known, heard)[0]) / len(heard)
+        back = float(reverse.get_best_alignment(heard, known)[0]) / len(known)
+        return (there + back) / 2
 
     return score
 

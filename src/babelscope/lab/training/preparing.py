@@ -107,7 +107,7 @@ class Preparation:
     longest: int = 250
     """Most words on a side."""
     alignment: float = -6.0
-    """Least mean log-probability of a pair's best alignment, in nats per target word."""
+    """Least mean log-probability of a pair's best alignment, in nats per word, over both directions."""
     align_pairs: int = 100_000
     """Pairs that alignments are learned from, drawn evenly from those that passed the filters before."""
     duplicates: Key = "pair"

@@ -72,6 +72,7 @@ def figures(records: Sequence[Record], settings: SpaceSettings, seed: int) -> li
         rows += [replace(row, labels={**row.labels, **label}) for row in (*judged, *bounds)]
     searched = _made(cell, _empty_mode_rows, _search_rows, _sweep_rows, _normalization_rows)
     bounds = _budget_bound_rows(cell, _empty_mode_rows, _search_rows)
+    searched = [_with_open_searches(cell, row) for row in searched]
     return [*rows, *searched, *bounds, *length_rows(cell), *confidence_rows(cell, seed)]
 
 
@@ -179,8 +180,7 @@ def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
             if region == "top":
                 counts["unresolved"] = own.unresolved(size)
             labels: Labels = {"region": region, "view": view}
-            row = own.share("empty_mode", empty, labels, "empty", **counts, **missing)
-            yield _with_open_searches(own, row, "empty_mode") if labels == TOP else row
+            yield own.share("empty_mode", empty, labels, "empty", **counts, **missing)
 
 
 def _is_wordless(text: str, references: Sequence[str]) -> bool:
@@ -268,11 +268,7 @@ def _search_rows(cell: SystemRecords) -> Iterator[Row]:
             if lacking := whole - len(own.records):
                 counts["missing"] = lacking
             labels = {"decoding": decoding, **own.beam_label(decoding)}
-            missed, *others = _gap_rows(own, ("search_error", "search_gap"), gaps, labels, counts)
-            yield from (
-                _with_open_searches(own, missed, "search_error") if decoding == "beam" else missed,
-                *others,
-            )
+            yield from _gap_rows(own, ("search_error", "search_gap"), gaps, labels, counts)
     searches = [record["top"] for record in cell.records]
     if all(was_searched(record) for record in cell.records):
         counts = {"minimum": sum(each["minimum"] for each in searches)}
@@ -330,11 +326,16 @@ def _budget_bound_rows(cell: SystemRecords, *makers: _Maker) -> Iterator[Row]:
             yield from _bound_rows(cell, measure)
 
 
-def _with_open_searches(cell: SystemRecords, row: Row, measure: str) -> Row:
-    """The row of a share, its interval widened by what open searches could have found: from at least to at most."""
+def _with_open_searches(cell: SystemRecords, row: Row) -> Row:
+    """A share of modes with an interval from at least to at most, whatever open searches could have found."""
     if cell.settings.unresolved == "leave-out" or not row.estimate.n:
         return row
-    least, most = _bound_rows(cell, measure)
+    if (
+        row.name not in ("empty_mode", "search_error")
+        or not BOUNDED[row.name][2].items() <= row.labels.items()
+    ):
+        return row
+    least, most = _bound_rows(cell, row.name)
     if not (undecided := least.counts["undecided"]):
         return row
     ends = least.estimate.low, most.estimate.high
