@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -145,9 +146,10 @@ def _simulate(
     if not sequential:
         return verdict(checks, settings), n
     looks = {each.key: Sequential(settings.margin) for each in checks}
+    seen = [dataclasses.replace(each, sources={}) for each in checks]
     for stop in range(settings.batch, n + 1, settings.batch):
-        seen = [_at(each, range(stop)) for each in checks]
-        for each in seen:
+        for each, whole in zip(seen, checks, strict=True):
+            each.sources |= dict(itertools.islice(whole.sources.items(), stop - settings.batch, stop))
             looks[each.key].update(each)
         found, _ = look(seen, settings, count, looks)
         if "worse" in found:

@@ -63,8 +63,23 @@ def test_pieces_change_nothing(lean: bool, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(model.logits_in_pieces, "__kwdefaults__", {"most": 100})
     monkeypatch.setattr("babelscope.decoding.causal.LOGITS", 100)
     monkeypatch.setattr("babelscope.decoding.model._OUTPUT_SIZE", 100)
+    monkeypatch.setattr(model, "_NARROW", 0)
+    monkeypatch.setattr(model, "_COLUMNS", 7)  # the last block has five of the forty columns
     monkeypatch.setattr("babelscope.decoding.sampling._LOGITS", {"cpu": 100})
     monkeypatch.setattr("babelscope.decoding.exact._OPENED", 7)
     monkeypatch.setattr(sampling, "_PIECE", 100)
     monkeypatch.setattr(exact, "_LOGITS", 100)
     assert answers(opened) == whole
+
+
+@pytest.mark.parametrize("masked", [(0, 1, 2), (39,), (37, 38, 39)])
+def test_blocks_of_columns_change_no_score(masked: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a whole block is no output, the first or the last."""
+    network, vocabulary = network_of("llama", 3), Vocabulary(40, (4,), 5, masked, None, 5)
+    opened = Decoder(weights_of(network), vocabulary)
+    whole = dict(score_targets(opened, [(6, 7)], [[[8, 20, 36, 5], [5]]], budget=64))
+    monkeypatch.setattr(model, "_NARROW", 0)
+    monkeypatch.setattr(model, "_COLUMNS", 3)
+    blocks = dict(score_targets(opened, [(6, 7)], [[[8, 20, 36, 5], [5]]], budget=64))
+    for one, other in zip(whole[0], blocks[0], strict=True):
+        assert one == pytest.approx(other, abs=1e-5)

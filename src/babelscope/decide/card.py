@@ -211,7 +211,7 @@ def _methods(
                 untested.setdefault(title, f"there are no {kinds}")
             continue
         if missing := [each for each in plan.needs if each not in able]:
-            untested[title] = f"the system does not {' or '.join(CAPABILITIES[each] for each in missing)}"
+            untested[title] = f"it needs a system that {' and '.join(CAPABILITIES[each] for each in missing)}"
             continue
         covered |= set(own)
         label = (

@@ -126,7 +126,8 @@ def _explain_open(gate: Gate, width: int) -> list[str]:
     for each in needs[:_MOST_OPEN]:
         text = f"  {each.check.name}: {each.needed:,}"
         if each.check.applies < len(each.check.sources):
-            text += f", among them {each.needed_of_kind:,} with {_KINDS.get(each.check.name, 'it')}"
+            kind = _KINDS.get(each.check.name)
+            text += f", among them {each.needed_of_kind:,} {f'with {kind}' if kind else 'that it applies to'}"
         lines.append(text)
     if others := needs[_MOST_OPEN:]:
         lines.append(f"  {len(others)} others: at most {others[0].needed:,}")

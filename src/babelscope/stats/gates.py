@@ -5,12 +5,12 @@ A difference is the error rate of the new system minus that of the old one: abov
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import ndtri
 from scipy.stats import beta, binom
@@ -148,16 +148,21 @@ class BettingTest:
     """The least 1 / capital so far: a p-value at any stopping time."""
     _log_capital: np.ndarray = field(default_factory=lambda: np.zeros(len(_WEIGHTS)))
 
-    def update(self, values: Iterable[float], sizes: Iterable[float] = itertools.repeat(1.0)) -> None:
+    def update(self, values: ArrayLike, sizes: ArrayLike | None = None) -> None:
         """Bet on each value in turn; values come in an order that does not depend on them.
 
         With sizes, of at most 1, the mean is weighted by these.
         """
+        gains = self.bound - np.asarray(values, dtype=float)
+        if not len(gains):
+            return
+        if sizes is not None:
+            gains = gains * np.asarray(sizes)
         stakes = _bets(1 / (1 - self.bound))
-        for value, size in zip(values, sizes, strict=False):
-            self._log_capital += np.log1p(stakes * size * (self.bound - value))
-            capital = float(_WEIGHTS @ np.exp(np.minimum(self._log_capital, 600)))
-            self.p = min(self.p, 1 / capital if capital > 0 else math.inf)
+        after = self._log_capital + np.cumsum(np.log1p(np.multiply.outer(gains, stakes)), axis=0)
+        self._log_capital = after[-1]
+        capital = float((np.exp(np.minimum(after, 600)) @ _WEIGHTS).max())
+        self.p = min(self.p, 1 / capital if capital > 0 else math.inf)
 
 
 # --- Sample sizes ---------------------------------------------------------------------------------------------------

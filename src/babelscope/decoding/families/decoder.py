@@ -26,7 +26,9 @@ from babelscope.decoding.model import (
     TargetTree,
     Vocabulary,
     ancestors,
+    column_blocks,
     edge_logprobs,
+    product_by_columns,
 )
 
 # --- What decoder-only architectures do unlike Llama ---------------------------------------------------------------
@@ -351,17 +353,22 @@ class Decoder(OpenModel):
 
     @torch.inference_mode()
     def read(self, hidden: Tensor) -> Tensor:
-        return self._logits(hidden, hidden.new_empty((len(hidden), self.vocabulary.size)))
+        columns = slice(0, self.vocabulary.size)
+        return self._finished(product_by_columns(hidden, self.weights.output.weight.t()), columns)
 
-    def _logits(self, hidden: Tensor, out: Tensor) -> Tensor:
+    def _logits(self, hidden: Tensor, columns: slice, out: Tensor) -> Tensor:
+        return self._finished(torch.mm(hidden, self.weights.output.weight[columns].t(), out=out), columns)
+
+    def _finished(self, out: Tensor, columns: slice) -> Tensor:
+        """Logits of some columns, of all where tokens are joined, from the bare product."""
         output = self.weights.output
-        torch.mm(hidden, output.weight.t(), out=out)
         if output.bias is not None:
-            out += output.bias
+            out += output.bias[columns]
         if cap := self.weights.output_cap:
             out.div_(cap).tanh_().mul_(cap)
         self._joins.apply(out)
-        out[:, list(self.vocabulary.masked)] = float("-inf")
+        masked = [token - columns.start for token in self.vocabulary.masked]
+        out[:, [token for token in masked if 0 <= token < out.shape[1]]] = float("-inf")
         return out
 
     @torch.inference_mode()
@@ -392,7 +399,9 @@ class Decoder(OpenModel):
         # Of a prompt, only the last token has a next one whose probability is asked for.
         kept, rows = np.unique(rows, return_inverse=True)
         hidden = self._run_rows(tokens, positions, parents, common, shared, kept=kept)[0]
-        found = edge_logprobs(hidden, rows, wanted, self.vocabulary.size, self._logits)
+        size = self.vocabulary.size
+        blocks = [slice(0, size)] if self._joins else column_blocks(size, self.device)
+        found = edge_logprobs(hidden, rows, wanted, blocks, self._logits)
         return list(torch.split(found.cpu(), [len(tree.edge_tokens) for tree in trees]))
 
     def _shared(self, prompt: list[int]) -> list[Tensor]:

@@ -27,7 +27,9 @@ from babelscope.decoding.model import (
     TargetTree,
     Vocabulary,
     ancestors,
+    column_blocks,
     edge_logprobs,
+    product_by_columns,
 )
 
 # --- What encoder-decoders built as BART or T5 do unlike Marian ----------------------------------------------------
@@ -387,7 +389,7 @@ class EncoderDecoder(OpenModel):
 
     @torch.inference_mode()
     def read(self, hidden: Tensor) -> Tensor:
-        logits = torch.mm(hidden, self._output)
+        logits = product_by_columns(hidden, self._output)
         if self._has_bias:
             return logits.add_(self._output_bias)  # torch.addmm would write a copy of it for every row first
         logits[:, self._masked] = float("-inf")
@@ -419,11 +421,12 @@ class EncoderDecoder(OpenModel):
             [np.asarray(t.edge_nodes) + o for t, o in zip(trees, offsets[:-1], strict=True)]
         )
         wanted = np.concatenate([np.asarray(tree.edge_tokens) for tree in trees])
-        found = edge_logprobs(x, rows, wanted, self.vocabulary.size, self._logits)
+        blocks = column_blocks(self.vocabulary.size, self.device)
+        found = edge_logprobs(x, rows, wanted, blocks, self._logits)
         return list(torch.split(found.cpu(), [len(tree.edge_tokens) for tree in trees]))
 
-    def _logits(self, hidden: Tensor, out: Tensor) -> Tensor:
-        return torch.addmm(self._output_bias, hidden, self._output, out=out)
+    def _logits(self, hidden: Tensor, columns: slice, out: Tensor) -> Tensor:
+        return torch.addmm(self._output_bias[columns], hidden, self._output[:, columns], out=out)
 
     def _encode(self, sources: Sequence[Sequence[int]]) -> tuple[list[Tensor], list[int]]:
         """Cross-attention keys and values a decoder layer [sources, longest, 2, heads, width], and the lengths."""
