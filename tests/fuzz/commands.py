@@ -118,7 +118,7 @@ class NotASentence(Exception):
     """What a command said is not what it should say."""
 
 
-_LASTING = {"train", "models", "locality", "prepare", "demo", "evaluate"}
+_LASTING = {"train", "locality", "prepare", "demo", "evaluate"}
 
 
 def _run(folder: Path) -> None:
