@@ -53,13 +53,12 @@ def paired_rates(
     differences = [mine - other for mine, other in zip(new, old, strict=True)]
     only_new, only_old = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
     own = [1.0] * n if weights is None else weights
-    total = math.fsum(own)
-    worth = total / max(own)
-    weighted = [weight * each / max(own) for weight, each in zip(own, differences, strict=True)]
+    total, heaviest = math.fsum(own), max(own)
+    weighted = [weight * each / heaviest for weight, each in zip(own, differences, strict=True)]
     low, high = tango_interval(
         math.fsum(each for each in weighted if each > 0),
         -math.fsum(each for each in weighted if each < 0),
-        worth,
+        total / heaviest,
     )
     if len(set(own)) == 1 and {*old, *new} <= {0.0, 1.0}:
         found, p = Estimate.around((only_new - only_old) / n, low, high, n), sign_test(only_new, only_old)
