@@ -276,7 +276,13 @@ def test_only_items_of_some_corpora_are_sampled() -> None:
         }
         for n in range(12)
     ]
-    for corpora, wanted in ((["ted"], {0, 2, 4, 6, 8, 10}), (["in"], set(range(6))), ([], set(range(12)))):
+    for corpora, wanted in (
+        (["ted"], {0, 2, 4, 6, 8, 10}),
+        (["in"], set(range(6))),
+        ([], set(range(12))),
+        (["not:opensubs"], {0, 2, 4, 6, 8, 10}),
+        (["in", "not:ted"], {1, 3, 5}),
+    ):
         lines, sizes = draw_sample(records, corpora=corpora)
         assert {int(line["id"]) for line in lines} == wanted
         assert sizes == {

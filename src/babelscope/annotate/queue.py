@@ -591,17 +591,23 @@ def draw_sample(
 
 
 def _of_corpora(records: Sequence[Record], corpora: Sequence[str]) -> Sequence[Record]:
-    """The records whose item has one of these names as its `corpus` or `domain`; all if none is named."""
+    """The records whose item has one of these names as its `corpus` or `domain`, and none of `not:NAME`."""
     if not corpora:
         return records
     known = [
         {str(value) for name in ("corpus", "domain") if (value := _get(record, name)) is not None}
         for record in records
     ]
-    if strange := set(corpora) - set().union(*known):
+    wanted = {each for each in corpora if not each.startswith("not:")}
+    others = {each.removeprefix("not:") for each in corpora} - wanted
+    if strange := (wanted | others) - set().union(*known):
         there = ", ".join(sorted(set().union(*known))[:10]) or "none"
         raise BabelscopeError(f"no item is of the corpus or domain {min(strange)!r}; there are {there}")
-    return [record for record, own in zip(records, known, strict=True) if own & set(corpora)]
+    return [
+        record
+        for record, own in zip(records, known, strict=True)
+        if (own & wanted or not wanted) and not own & others
+    ]
 
 
 def _strata(records: Sequence[Record], by: Iterable[LocatedRecord] | None) -> dict[tuple[str, str], str]:
