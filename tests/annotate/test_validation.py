@@ -204,6 +204,8 @@ def test_own_translations_need_no_run(babelscope: Babelscope) -> None:
 
 def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
     study(babelscope)
+    strange = babelscope("annotate --sample matched --set corpus=not:ted --queue queue.jsonl")
+    assert (strange.code, "no item is of the corpus or domain 'ted'" in strange.err) == (2, True)
     ran(babelscope, "annotate", "--sample", "matched", "--queue-size", "5", "--queue", "queue.jsonl")
     answer_all("queue.jsonl", "anna", lambda _: "Correct Sense")
     records = lines(Path("conditioned/records.jsonl"))

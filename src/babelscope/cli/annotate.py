@@ -105,6 +105,10 @@ def annotate(
         int | None,
         setting("With --sample: maximum number of translations, in the same proportion.", min=1),
     ] = None,
+    corpus: Annotated[
+        list[str] | None,
+        setting("With --sample: only items of this corpus or domain; not:NAME, all others; repeatable."),
+    ] = None,
     assume_decided: Annotated[
         bool,
         setting(
@@ -133,14 +137,15 @@ def annotate(
     from babelscope.runs.reading import check_if_of_a_run, queue_of_run
 
     n = queue_size
-    only = ("translations", "patterns", "most", "assume_decided", "overlap")
+    only = ("translations", "patterns", "most", "corpus", "assume_decided", "overlap")
     unshared = None if overlap is not None else "--overlap; without it, every annotator judges all items"
     unjudged = dict.fromkeys(
         ("task", "distance", "queue_per_group", "queue_only", "port", "open_page"), "judging, not --sample"
     )
     refuse_unused(context, {**unjudged, "annotator": unshared} if sample else dict.fromkeys(only, "--sample"))
     if sample:
-        drawn = {"n": n or 200, "most": most, "assume_decided": assume_decided, "seed": seed}
+        drawn = {"n": n or 200, "most": most, "corpora": corpus or ()}
+        drawn |= {"assume_decided": assume_decided, "seed": seed}
         of_judged = {"method": method, "tests": tests, "systems": system or ()}
         _write_sample(
             file,
