@@ -23,7 +23,7 @@ def by_the_algorithm(
     model: Table, source: Target, *, width: int, groups: int, strength: float, penalty: float, limit: int
 ) -> list[Target]:
     """Every continuation of every prefix by every word, group by group; (rank, log-probability, ids)."""
-    running = [[(0.0, 0.0, ())] for _ in range(groups)]
+    running: list[list[tuple[float, float, Target]]] = [[(0.0, 0.0, ())] for _ in range(groups)]
     finished: list[list[tuple[float, float, Target]]] = [[] for _ in range(groups)]
     done = [False] * groups
     for length in range(1, limit + 1):
@@ -31,7 +31,7 @@ def by_the_algorithm(
         for group in range(groups):
             if done[group]:
                 continue
-            grown = []
+            grown: list[tuple[float, float, Target]] = []
             for rank, total, ids in running[group]:
                 row = model.row(source, (*model.vocabulary.prefix, *ids)).tolist()
                 for token, log in enumerate(row):
@@ -89,7 +89,7 @@ def test_one_group_is_ordinary_beam_search() -> None:
 
 def test_what_has_no_groups_is_refused() -> None:
     with pytest.raises(BabelscopeError, match="toy has no beam search whose groups could be set"):
-        ask_translate(ToySystem(), ["a"], beam=4, diversity=Diversity(2))  # type: ignore[arg-type]
+        ask_translate(ToySystem(), ["a"], beam=4, diversity=Diversity(2))
     with pytest.raises(BabelscopeError, match="a beam of 5 cannot be split into 2 equal groups"):
         open_system("lab:student").translate(["The dog sleeps."], beam=5, diversity=Diversity(2))
 

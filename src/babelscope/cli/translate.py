@@ -364,8 +364,9 @@ class _Beam(_Decoder):
         from babelscope.systems.stored.alignment import align_to_sources
 
         aligned = align_to_sources(system, str(self.sources.path), self.sources.texts)
-        how = {"beam": self.beam, "n_best": self.n, "diversity": self.diversity}
-        ask = functools.partial(ask_translate, aligned, **how)
+        ask = functools.partial(
+            ask_translate, aligned, beam=self.beam, n_best=self.n, diversity=self.diversity
+        )
         for source, found in self.ask(ask, advance):
             yield self.listed(source, found)
 

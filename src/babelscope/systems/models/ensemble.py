@@ -96,8 +96,9 @@ class Ensemble(LocalModel):
                 "a beam search has one; give all members the same one"
             )
         penalty = penalties[0] if length_penalty is None else length_penalty
-        how = {"beam": beam, "n_best": n_best, "diversity": diversity}
-        return super().translate(questions, length_penalty=penalty, **how)
+        return super().translate(
+            questions, beam=beam, n_best=n_best, length_penalty=penalty, diversity=diversity
+        )
 
     @functools.cached_property
     def _opened(self) -> list[LocalModel]:
