@@ -342,3 +342,19 @@ def test_ranking_resumes_and_no_weight_is_plain_training(tmp_path: Path) -> None
 def test_a_llama_is_not_ranked() -> None:
     with pytest.raises(BabelscopeError, match="ranking=1 translates"):
         quick(architecture="llama", ranking=1.0)
+
+
+def test_training_starts_from_the_weights_of_a_model(tmp_path: Path) -> None:
+    recipe = quick(steps=60)
+    first = learn(tmp_path, tmp_path / "first", recipe)
+    again = quick(steps=1, learning_rate=1e-9, weights=str(tmp_path / "first"))
+    card = learn(tmp_path, tmp_path / "second", again, tokenizer=tmp_path / "first")
+    assert card["dev_loss"] == pytest.approx(first["dev_loss"], abs=1e-3)
+    with pytest.raises(BabelscopeError, match="need the vocabulary of that model: --tokenizer"):
+        learn(tmp_path, tmp_path / "third", again)
+    wider = quick(width=32, weights=str(tmp_path / "first"))
+    with pytest.raises(BabelscopeError, match="another shape"):
+        learn(tmp_path, tmp_path / "third", wider, tokenizer=tmp_path / "first")
+    nowhere = quick(weights=str(tmp_path / "nowhere"))
+    with pytest.raises(BabelscopeError, match="no weights to start with"):
+        learn(tmp_path, tmp_path / "third", nowhere, tokenizer=tmp_path / "first")

@@ -27,6 +27,7 @@ from babelscope.lab.training.networks import (
     POSITIONS,
     PlainNetwork,
     hidden_states,
+    load_weights,
     network_weights,
     new_network,
     output_weight,
@@ -350,9 +351,10 @@ class TrainingRun:
             else development_metric(settings.select, settings.languages, dev.target)
         )
         """What selects, if it is not the loss."""
-        self.network = new_network(settings.shape, pieces, dropout=settings.dropout, seed=settings.seed).to(
-            self.device
-        )
+        self.network = new_network(settings.shape, pieces, dropout=settings.dropout, seed=settings.seed)
+        if settings.weights:
+            load_weights(self.network, Path(settings.weights), pieces)
+        self.network.to(self.device)
         self.weights = [weight for weight in self.network.parameters() if weight.requires_grad]
         self.optimizers = _optimizers(self.network, settings)
         torch.manual_seed(torch_seed(settings.seed, "lab/dropout"))

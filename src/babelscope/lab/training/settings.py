@@ -190,6 +190,8 @@ class TrainingSettings:
     """Measurements whose weights are averaged at the end."""
     average_of: Literal["best", "last"] = "best"
     """Which measurements those are."""
+    weights: str = ""
+    """Folder of a model of this shape and vocabulary that training starts from; none: new random weights."""
     ranking: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     """Weight of the loss that makes better translations more probable than worse ones; 0: none."""
     ranking_steps: Count = 800

@@ -41,6 +41,7 @@ from babelscope.lab.training.text import (
     train_both,
     train_pieces,
 )
+from babelscope.util.digests import digest_file
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import locked_folder
 from babelscope.util.progress import progress
@@ -234,6 +235,10 @@ def train(
     if shared:
         settings = dataclasses.replace(settings, vocabulary=shared.pad)
         _check_vocabularies(settings, shared, tokenizer, find_tags(text.source))
+    elif settings.weights:
+        raise BabelscopeError(
+            f"weights={settings.weights} need the vocabulary of that model: --tokenizer FOLDER"
+        )
     is_llama = settings.shape.architecture == "llama"
     prompts = Prompts(settings.languages, settings.prompts) if is_llama else None
     configuration = {
@@ -241,6 +246,7 @@ def train(
         "data": _digests(text),
         "dev": _digests(held) if held else "held out",
         "tokenizer": hashlib.sha256(b"".join(shared.protos())).hexdigest() if shared else "new",
+        **({"weights": _weights_digest(settings.weights)} if settings.weights else {}),
         **({"prompts": prompts.as_json()} if prompts and settings.prompts else {}),
         **({} if where.type == "cpu" else {"device": where.type}),
     }
@@ -303,6 +309,11 @@ def _check_vocabularies(
     found = "separate" if shared.own_target else "joint"
     if found != settings.shape.vocabularies:
         raise BabelscopeError(f"{tokenizer} has {found} vocabularies; say --set vocabularies={found}")
+
+
+def _weights_digest(folder: str) -> str:
+    path = Path(folder) / "model.safetensors"
+    return digest_file(path) if path.is_file() else ""
 
 
 def _digests(text: ParallelText) -> list[str]:
