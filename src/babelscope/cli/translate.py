@@ -49,7 +49,7 @@ from babelscope.util.text import read_lines, require_equal_counts, shorten, text
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result, Row
-    from babelscope.core.system import Budget, Capability, Drawing, LengthRule, Scored, TopK
+    from babelscope.core.system import Budget, Capability, Diversity, Drawing, LengthRule, Scored, TopK
     from babelscope.systems.mbr import Decoding
 
 _MOST_LENGTHS = 1000
@@ -83,6 +83,10 @@ def translate(
         ),
     ] = None,
     beam: Annotated[int, option("Beam size.", min=1)] = 5,
+    groups: Annotated[int, setting("Beam: diverse beam search in this many groups.", min=1)] = 1,
+    diversity: Annotated[
+        float, setting("Beam: price of a token for each prefix of an earlier group that has it.", min=0)
+    ] = 0.5,
     seed: Seed = 0,
     temperature: Annotated[float, option("Sampling temperature; 1 samples from the model itself.")] = 1,
     top_k: Annotated[int, setting("Sample from this many most probable tokens; 0: all.")] = 0,
@@ -139,13 +143,14 @@ def translate(
     Writes one line per source with `--n` translations separated by tabs, after the system's name if there are
     several. `--decode exact` writes one line per translation, with its proof or bound.
     """
-    from babelscope.core.system import Budget, Drawing
+    from babelscope.core.system import Budget, Diversity, Drawing
 
     drawn = decode in ("sample", "mbr")
     refuse_unused(
         context,
         {
-            "beam": None if decode == "beam" else "--decode beam",
+            **dict.fromkeys(("beam", "groups"), None if decode == "beam" else "--decode beam"),
+            "diversity": None if groups > 1 else "--set groups=N",
             "max_length": "--decode sample, exact or mbr" if decode == "beam" else None,
             **dict.fromkeys(_OF_DRAWING, None if drawn else "--decode sample or mbr"),
             **dict.fromkeys(_OF_SEARCH, None if decode == "exact" else "--decode exact"),
@@ -160,7 +165,12 @@ def translate(
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length if decode != "exact" else 0)
     decoder: _Decoder
     if decode == "beam":
-        decoder = _Beam(_sources(file, tests), number, _beam_for(system, beam, number))
+        decoder = _Beam(
+            _sources(file, tests),
+            number,
+            _beam_for(system, beam, number),
+            Diversity(groups, diversity) if groups > 1 else None,
+        )
     elif decode == "sample":
         decoder = _Samples(_sources(file, tests), number, seed, drawing)
     elif decode == "mbr":
@@ -346,6 +356,7 @@ class _Beam(_Decoder):
 
     n: int
     beam: int
+    diversity: Diversity | None
     needs = ("translate",)
 
     def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:  # noqa: ARG002
@@ -353,7 +364,9 @@ class _Beam(_Decoder):
         from babelscope.systems.stored.alignment import align_to_sources
 
         aligned = align_to_sources(system, str(self.sources.path), self.sources.texts)
-        ask = functools.partial(ask_translate, aligned, beam=self.beam, n_best=self.n)
+        ask = functools.partial(
+            ask_translate, aligned, beam=self.beam, n_best=self.n, diversity=self.diversity
+        )
         for source, found in self.ask(ask, advance):
             yield self.listed(source, found)
 
