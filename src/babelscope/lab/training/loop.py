@@ -480,7 +480,7 @@ class TrainingRun:
         loss = smoothed_cross_entropy(hidden, self._output(), labels, self.settings.label_smoothing, narrow)
         if self.settings.ranking and self.step > self.settings.steps - self.settings.ranking_steps:
             loss = loss + self.settings.ranking * self._ranking_loss(batch, narrow)
-        (loss * share).backward()
+        (loss * share).backward()  # type: ignore[no-untyped-call]
         return float(loss.detach()) * share
 
     def _ranking_loss(self, batch: Batch, narrow: torch.dtype) -> Tensor:
