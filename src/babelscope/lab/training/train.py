@@ -241,15 +241,7 @@ def train(
         )
     is_llama = settings.shape.architecture == "llama"
     prompts = Prompts(settings.languages, settings.prompts) if is_llama else None
-    configuration = {
-        "settings": settings.as_json(),
-        "data": _digests(text),
-        "dev": _digests(held) if held else "held out",
-        "tokenizer": hashlib.sha256(b"".join(shared.protos())).hexdigest() if shared else "new",
-        **({"weights": _weights_digest(settings.weights)} if settings.weights else {}),
-        **({"prompts": prompts.as_json()} if prompts and settings.prompts else {}),
-        **({} if where.type == "cpu" else {"device": where.type}),
-    }
+    configuration = _configuration(settings, text, held, shared, prompts, where)
     with contextlib.nullcontext() if locked else locked_folder(out):
         if earlier := open_folder(out, configuration):
             _say(f"already trained: {out}", quiet=quiet)
@@ -311,9 +303,25 @@ def _check_vocabularies(
         raise BabelscopeError(f"{tokenizer} has {found} vocabularies; say --set vocabularies={found}")
 
 
-def _weights_digest(folder: str) -> str:
-    path = Path(folder) / "model.safetensors"
-    return digest_file(path) if path.is_file() else ""
+def _configuration(
+    settings: TrainingSettings,
+    text: ParallelText,
+    held: ParallelText | None,
+    shared: Pieces | None,
+    prompts: Prompts | None,
+    device: torch.device,
+) -> dict[str, Any]:
+    """What must be the same for a run to be resumed."""
+    first = Path(settings.weights) / "model.safetensors" if settings.weights else None
+    return {
+        "settings": settings.as_json(),
+        "data": _digests(text),
+        "dev": _digests(held) if held else "held out",
+        "tokenizer": hashlib.sha256(b"".join(shared.protos())).hexdigest() if shared else "new",
+        **({"weights": digest_file(first)} if first and first.is_file() else {}),
+        **({"prompts": prompts.as_json()} if prompts and settings.prompts else {}),
+        **({} if device.type == "cpu" else {"device": device.type}),
+    }
 
 
 def _digests(text: ParallelText) -> list[str]:
