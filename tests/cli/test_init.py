@@ -122,3 +122,12 @@ def test_paths_are_those_that_the_study_will_find(babelscope: Babelscope, tmp_pa
     assert babelscope("run --init", *named, "parallel:in.txt,out.txt", "studies/a.toml").code == 2
     assert babelscope("run --init", *named, "parallel:../in.txt,../out.txt", "studies/a.toml").code == 0
     assert babelscope("run", "studies/a.toml", "--no-report").code == 0
+
+
+def test_a_system_without_scores_is_judged_by_its_output(babelscope: Babelscope) -> None:
+    named = ("--system", "mine=file:out.txt", "--tests", "parallel:in.txt,out.txt")
+    assert babelscope("run --init", *named, "mine.toml").code == 0
+    ran = babelscope("run", "mine.toml", "--json")
+    assert ran.code == 0, ran.err
+    assert '"method": "quality"' in ran.out
+    assert '"method": "likelihood"' not in ran.out

@@ -189,6 +189,6 @@ def test_absent_packages_are_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch)
     tokenizers._registered.cache_clear()
     for name, extra in (("ja-mecab", "japanese"), ("ko-mecab", "korean")):
         with pytest.raises(
-            BabelscopeError, match=rf"the tokenizer {name} needs .*\[{extra}\].* or use --tokenize char"
+            BabelscopeError, match=rf"the tokenizer {name} needs .*\[{extra}\].* or choose the tokenizer char"
         ):
             find_tokenizer(name)

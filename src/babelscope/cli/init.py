@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Defaults: methods that judge any test set of their kind, on the lab's systems and test sets.
 _METHODS = ("contrast", "condition", "likelihood")
+_BY_OUTPUT = "quality"  # judges systems that give no scores
 _SYSTEMS = ("lab:teacher", "lab:student")
 _TESTS = {
     "MinimalPair": "lab:pairs?n=10",
@@ -81,6 +82,14 @@ def study_text(file: Path, systems: list[str], tests: list[str], names: list[str
     if not names:
         kinds = {each.kind for each in loaded.values()}
         methods = [method for method in methods if kinds.intersection(method.items)]
+        methods = [method for method in methods if not _unfit(method, systems)]
+        other = find_method(_BY_OUTPUT)
+        if not methods and kinds.intersection(other.items):
+            methods = [other]
+        if not methods:
+            raise BabelscopeError(
+                f"none of {', '.join(_METHODS)} fits these systems and tests; name a --method"
+            )
     # Settings do not matter for what is judged.
     check_kinds([method(method.Settings.model_construct()) for method in methods], loaded)
     parts = [_HEAD.format(name=file.name), "[study]", *_commented(StudyTable, name=file.stem)]
@@ -89,6 +98,8 @@ def study_text(file: Path, systems: list[str], tests: list[str], names: list[str
             about = _commented(entry, without=("spec",)) if not number else []
             parts += ["", f"[[{table}]]", f"spec = {_toml(spec)}", *about]
     for number, method in enumerate(methods):
+        if unfit := _unfit(method, systems):
+            raise BabelscopeError(unfit)
         shared = _commented(MethodEntry, without=("name",)) if not number else []
         parts += ["", *_comment(title_of(method)), "[[methods]]", f"name = {_toml(method.name)}", *shared]
         parts += [f"{role} = {_toml(spec)}" for role, spec in _roles(method, systems).items()]
@@ -114,25 +125,36 @@ def _load(folder: Path, specs: Iterable[str]) -> dict[str, TestSet]:
 
 
 def _roles(method: type[Method], systems: Sequence[str]) -> dict[str, str]:
-    """A system for each role besides the tested ones; all must have the capabilities needed."""
+    """A system for each role besides the tested ones."""
+    return {
+        role: able[0]
+        for role, needed in method.requires.items()
+        if role != "system" and (able := _able(systems, needed))
+    }
+
+
+def _unfit(method: type[Method], systems: Sequence[str]) -> str:
+    """Why these systems cannot be judged by the method, or nothing."""
+    for role, needed in method.requires.items():
+        able = _able(systems, needed)
+        if not able or (role == "system" and len(able) < len(systems)):
+            without = next(spec for spec in systems if spec not in able)
+            return (
+                f"{method.name} needs {'systems' if role == 'system' else f'a system as {role}'} with "
+                f"{', '.join(needed)}, which {without} does not have; name another system or method"
+            )
+    return ""
+
+
+def _able(systems: Sequence[str], needed: Sequence[Capability]) -> list[str]:
+    """The systems that have the needed capabilities."""
     from babelscope.systems.registry import find_scheme
 
-    def able(spec: str, needed: Sequence[Capability]) -> bool:
+    def able(spec: str) -> bool:
         has = find_scheme(spec).capabilities
         return all(each in has or (each == "score" and "item_scores" in has) for each in needed)
 
-    roles = {}
-    for role, needed in method.requires.items():
-        fit = [spec for spec in systems if able(spec, needed)]
-        if not fit or (role == "system" and len(fit) < len(systems)):
-            unfit = next(spec for spec in systems if spec not in fit)
-            raise BabelscopeError(
-                f"{method.name} needs {'systems' if role == 'system' else f'a system as {role}'} with "
-                f"{', '.join(needed)}, which {unfit} does not have; name another system or method"
-            )
-        if role != "system":
-            roles[role] = fit[0]
-    return roles
+    return [spec for spec in systems if able(spec)]
 
 
 def _commented(model: type[BaseModel], *, without: Sequence[str] = (), **instead: str) -> Iterable[str]:

@@ -49,15 +49,15 @@ from babelscope.util.text import read_lines, require_equal_counts, shorten, text
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result, Row
-    from babelscope.core.system import Budget, Capability, Drawing, LengthRule, Scored, TopK
+    from babelscope.core.system import Budget, Capability, Diversity, Drawing, LengthRule, Scored, TopK
     from babelscope.systems.mbr import Decoding
 
 _MOST_LENGTHS = 1000
-_N = {"beam": 1, "sample": 200, "exact": 10, "mbr": 100}
+_N = {"beam": 1, "sample": 200, "exact": 10, "mbr": 100, "rerank": 10}
 # What options have an effect on, beside those on all.
 _OF_DRAWING = ("seed", "temperature", "top_k", "top_p", "epsilon")
 _OF_SEARCH = ("length", "length_penalty", "budget_expansions", "budget_seconds", "budget_bytes")
-_OF_RISK = ("metric", "tokenize", "aggregate", "weights")
+_OF_RISK = ("tokenize", "aggregate", "weights")
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="Sources, one per line; - is stdin.")]
 
@@ -68,21 +68,26 @@ def translate(
     file: File = None,
     tests: Annotated[str, option("Translate the sources of this test set instead.", metavar="TESTS")] = "",
     decode: Annotated[
-        Literal["beam", "sample", "exact", "mbr"],
+        Literal["beam", "sample", "exact", "mbr", "rerank"],
         option(
-            "Beam search, sampling, exact search (with proof), or minimum Bayes risk decoding of "
-            "samples or given lists (lists:, file:)."
+            "Beam search, sampling, exact search (with proof), minimum Bayes risk decoding of samples or "
+            "given lists (lists:, file:), or reranking of a beam, samples or lists by a metric."
         ),
     ] = "beam",
     n: Annotated[
         int | None,
         option(
-            "Translations per source. [default: beam 1, sample 200, exact 10; mbr 100 candidates]",
+            "Translations per source. [default: beam 1, sample 200, exact 10; candidates: mbr 100, "
+            "rerank 10]",
             "--n",
             min=1,
         ),
     ] = None,
     beam: Annotated[int, option("Beam size.", min=1)] = 5,
+    groups: Annotated[int, setting("Beam: diverse beam search in this many groups.", min=1)] = 1,
+    diversity: Annotated[
+        float, setting("Beam: price of a token for each prefix of an earlier group that has it.", min=0)
+    ] = 0.5,
     seed: Seed = 0,
     temperature: Annotated[float, option("Sampling temperature; 1 samples from the model itself.")] = 1,
     top_k: Annotated[int, setting("Sample from this many most probable tokens; 0: all.")] = 0,
@@ -110,7 +115,8 @@ def translate(
     metric: Annotated[
         list[str] | None,
         option(
-            "Utility of mbr: chrf, bleu, ter, comet, cmd:COMMAND...; repeatable. [default: chrf]",
+            "Utility of mbr (default chrf), or what rerank chooses by (cometkiwi, cmd:COMMAND?reference=no: no "
+            "references); repeatable.",
             metavar="METRIC",
         ),
     ] = None,
@@ -130,6 +136,9 @@ def translate(
             "within the list."
         ),
     ] = None,
+    candidates: Annotated[
+        Literal["beam", "sample"], setting("rerank: what is reranked, the best of a beam or samples.")
+    ] = "beam",
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
@@ -139,14 +148,18 @@ def translate(
     Writes one line per source with `--n` translations separated by tabs, after the system's name if there are
     several. `--decode exact` writes one line per translation, with its proof or bound.
     """
-    from babelscope.core.system import Budget, Drawing
+    from babelscope.core.system import Budget, Diversity, Drawing
 
-    drawn = decode in ("sample", "mbr")
+    source = candidates if decode == "rerank" else decode
+    drawn = source in ("sample", "mbr")
     refuse_unused(
         context,
         {
-            "beam": None if decode == "beam" else "--decode beam",
-            "max_length": "--decode sample, exact or mbr" if decode == "beam" else None,
+            **dict.fromkeys(("beam", "groups"), None if source == "beam" else "--decode beam or rerank"),
+            "diversity": None if groups > 1 else "--set groups=N",
+            "max_length": "--decode sample, exact or mbr" if source == "beam" else None,
+            "candidates": None if decode == "rerank" else "--decode rerank",
+            "metric": None if decode in ("mbr", "rerank") else "--decode mbr or rerank",
             **dict.fromkeys(_OF_DRAWING, None if drawn else "--decode sample or mbr"),
             **dict.fromkeys(_OF_SEARCH, None if decode == "exact" else "--decode exact"),
             **dict.fromkeys(_OF_RISK, None if decode == "mbr" else "--decode mbr"),
@@ -154,19 +167,26 @@ def translate(
     )
     if "beam" in typed_options(context):
         check_beam(system)
-    metrics = list(dict.fromkeys(metric or ["chrf"])) if decode == "mbr" else []
+    if decode == "rerank" and not metric:
+        raise BabelscopeError("--decode rerank needs --metric, one without references, such as cometkiwi")
+    metrics = list(dict.fromkeys(metric or ["chrf"])) if decode in ("mbr", "rerank") else []
     check_outputs({"--to": to}, inputs=[file, tests, *system, *metrics, tokenize])
     number = n or _N[decode]
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length if decode != "exact" else 0)
     decoder: _Decoder
+    diverse = Diversity(groups, diversity) if groups > 1 else None
     if decode == "beam":
-        decoder = _Beam(_sources(file, tests), number, _beam_for(system, beam, number))
+        decoder = _Beam(_sources(file, tests), number, _beam_for(system, beam, number), diverse)
     elif decode == "sample":
         decoder = _Samples(_sources(file, tests), number, seed, drawing)
-    elif decode == "mbr":
+    elif decode in ("mbr", "rerank"):
         how: dict[str, Any] = {"n": number, "seed": seed, "drawing": drawing}
-        how |= {"parts": aggregate, "weights": weights}
-        decoder = _LeastRisk.of(file, tests, metrics, tokenize, **how)
+        if decode == "mbr":
+            how |= {"parts": aggregate, "weights": weights}
+        elif source == "beam":
+            size = beam if "beam" in typed_options(context) else number
+            how |= {"beam": _beam_for(system, size, number), "diversity": diverse}
+        decoder = _ByMetric.of(file, tests, metrics, tokenize, decode, **how)
     else:
         if budget_seconds is not None and not budget_seconds > 0:
             raise BabelscopeError(f"--budget-seconds {budget_seconds}: must be greater than 0")
@@ -346,6 +366,7 @@ class _Beam(_Decoder):
 
     n: int
     beam: int
+    diversity: Diversity | None
     needs = ("translate",)
 
     def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:  # noqa: ARG002
@@ -353,7 +374,9 @@ class _Beam(_Decoder):
         from babelscope.systems.stored.alignment import align_to_sources
 
         aligned = align_to_sources(system, str(self.sources.path), self.sources.texts)
-        ask = functools.partial(ask_translate, aligned, beam=self.beam, n_best=self.n)
+        ask = functools.partial(
+            ask_translate, aligned, beam=self.beam, n_best=self.n, diversity=self.diversity
+        )
         for source, found in self.ask(ask, advance):
             yield self.listed(source, found)
 
@@ -380,8 +403,8 @@ class _Samples(_Decoder):
 
 
 @dataclass
-class _LeastRisk(_Decoder):
-    """The candidate of highest expected utility, by each metric."""
+class _ByMetric(_Decoder):
+    """The candidate of highest expected utility, or of highest quality, by each metric."""
 
     decoding: Decoding
     decided: dict[str, list[tuple[str, Mapping[str, Decision]]]] = field(default_factory=dict)
@@ -389,11 +412,14 @@ class _LeastRisk(_Decoder):
     doing = "decoding"
 
     @classmethod
-    def of(cls, file: Path | None, tests: str, metrics: list[str], tokenize: str, **how: Any) -> _LeastRisk:
+    def of(
+        cls, file: Path | None, tests: str, metrics: list[str], tokenize: str, decode: str, **how: Any
+    ) -> _ByMetric:
         """Decoding by these metrics, of sources that they can read."""
-        from babelscope.systems.mbr import decoding_by
+        from babelscope.systems.mbr import Decoding, Reranking, decoding_by
 
-        decoding = decoding_by(metrics, tokenize=tokenize, **how)
+        kind = Reranking if decode == "rerank" else Decoding
+        decoding = decoding_by(metrics, tokenize=tokenize, kind=kind, **how)
         read = [metric.name for metric in decoding.metrics if metric.reads_sources]
         sources = _sources(file, tests, reader=read[0] if read else "")
         return cls(sources, decoding if tokenize else decoding.for_languages(sources.languages))
@@ -401,12 +427,11 @@ class _LeastRisk(_Decoder):
     def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:
         ask_batches: Any = functools.partial(ask_lines, files={"source": self.sources.path})
         own = self.decided.setdefault(name, [])
-        for source, candidates in self.decoding.candidates(system, self.sources, ask_batches):
-            found: Mapping[str, Decision] = {}
+        asked = self.decoding.candidates(system, self.sources, ask_batches)
+        for (source, candidates), found in self.decoding.decisions(system, asked):
             notes: list[str] = []
             if not isinstance(candidates, str):
                 notes = [note for each in candidates for note in each.notes if note != "whole"]
-                found = self.decoding.decide(system, source, candidates)
                 own.append((source, found))
             metrics = [metric.name for metric in self.decoding.metrics]
             chosen = [(metric, found.get(metric) or str(candidates)) for metric in metrics]
@@ -423,9 +448,10 @@ class _LeastRisk(_Decoder):
         if isinstance(found, str):
             return {"translation": None, "unanswered": found}
         choice = found.choice
-        how = {"weights": found.weights.value, "aggregate": self.decoding.parts}
-        figures = {name: getattr(choice, name) for name in ("utility", "n", "distinct", "tied")}
-        return {"translation": _described(found.answer), **figures, **how}
+        how = {"weights": found.weights.value, "aggregate": self.decoding.parts} if found.weights else {}
+        best = {"utility" if found.weights else "quality": choice.utility}
+        figures = {name: getattr(choice, name) for name in ("n", "distinct", "tied")}
+        return {"translation": _described(found.answer), **best, **figures, **how}
 
     def result(self, opened: Mapping[str, Any]) -> Result:
         from babelscope.systems.mbr import result_of
@@ -435,7 +461,9 @@ class _LeastRisk(_Decoder):
     def close(self) -> None:
         """Warn about sources with a single candidate, which is compared with itself."""
         for name, answers in self.decided.items():
-            alone = sum(any(found.choice.n == 1 for found in own.values()) for _, own in answers)
+            alone = sum(
+                any(found.weights and found.choice.n == 1 for found in own.values()) for _, own in answers
+            )
             if alone:
                 print(
                     f"babelscope: {name} has a single candidate for {alone} of {len(answers)} sources, "

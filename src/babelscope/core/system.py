@@ -275,6 +275,22 @@ class Drawing:
             raise BabelscopeError("top-k and the maximum length of a sample cannot be negative")
 
 
+@dataclass(frozen=True, slots=True)
+class Diversity:
+    """Groups of equal size that a beam is split into, which avoid each other's tokens (Vijayakumar et al. 2018)."""
+
+    groups: int = 1
+    """1 for ordinary beam search."""
+    strength: float = 0.5
+    """What a token costs for each prefix of an earlier group that has chosen it at the same place, in nats."""
+
+    def __post_init__(self) -> None:
+        if self.groups < 1:
+            raise BabelscopeError(f"a beam has at least 1 group, not {self.groups}")
+        if not (math.isfinite(self.strength) and self.strength >= 0):
+            raise BabelscopeError(f"the diversity of a beam is at least 0, not {self.strength}")
+
+
 @runtime_checkable
 class Samples(Protocol):
     def sample(

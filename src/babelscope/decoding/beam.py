@@ -4,6 +4,9 @@ The search is that of transformers' `generate` with early_stopping=False: hypoth
 divided by length, EOS included, to the power of the length penalty (0: the log-probability itself), and a source is
 done when its best running prefix, so divided, is no better than the worst of `beam` finished ones. A source that is
 done leaves the batch.
+
+Groups of a diverse beam search (Vijayakumar et al. 2018, algorithm 1, Hamming diversity) are searched like sources of
+their own, except that a group pays for tokens that earlier groups have just chosen. What is found is ranked without.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from babelscope.core.system import Diversity
 from babelscope.decoding.model import Memory, OpenModel, logits_in_pieces, refuse_nan
+from babelscope.util.errors import BabelscopeError
 
 Array = np.ndarray[Any, Any]
 
@@ -25,20 +30,40 @@ _ROWS = 640
 
 @dataclass(slots=True)
 class _Finished:
-    """The best finished hypotheses of one source, best first: (score a token, ids)."""
+    """The best finished hypotheses of one group, best first: (rank per token, log-probability per token, ids)."""
 
-    beam: int
-    found: list[tuple[float, list[int]]] = field(default_factory=list)
+    width: int
+    found: list[tuple[float, float, list[int]]] = field(default_factory=list)
 
-    def add(self, score: float, ids: list[int]) -> None:
-        self.found.append((score, ids))
+    def add(self, rank: float, score: float, ids: list[int]) -> None:
+        self.found.append((rank, score, ids))
         self.found.sort(key=lambda item: -item[0])
-        del self.found[self.beam :]
+        del self.found[self.width :]
 
     @property
     def worst(self) -> float:
-        """What a running prefix must beat; anything will do until the beam is full."""
-        return self.found[-1][0] if len(self.found) == self.beam else -np.inf
+        """What a running prefix must beat; anything will do until the group is full."""
+        return self.found[-1][0] if len(self.found) == self.width else -np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The best continuations of each group, best first [groups, 2 * width]."""
+
+    scores: Array
+    """Log-probabilities."""
+    paid: Array
+    """For repeating tokens of earlier groups."""
+    parents: Array
+    tokens: Array
+    running: Array
+    """[groups, width]: which of them are continued."""
+
+    @property
+    def ranks(self) -> Array:
+        """What they are ranked by."""
+        ranks: Array = self.scores - self.paid
+        return ranks
 
 
 @torch.inference_mode()
@@ -51,18 +76,23 @@ def beam_search(
     max_length: int = 0,
     length_penalty: float = 1.0,
     exactly: int = 0,
+    diversity: Diversity | None = None,
 ) -> list[list[list[int]]]:
     """For each source ids its `n_best` target ids, best first; without prefix, with EOS if reached.
 
     A hypothesis that has no EOS after `max_length` tokens (0: the model's limit, else 512) is ended there. With
     `exactly`, all have that many tokens, the last of them EOS.
     """
+    diversity = diversity or Diversity()
+    if beam % diversity.groups:
+        raise BabelscopeError(f"a beam of {beam} cannot be split into {diversity.groups} equal groups")
     limit = exactly or max_length or model.vocabulary.target_limit or 512
     answers: list[list[list[int]]] = [[] for _ in sources]
     for batch in _batches(sources, beam):
-        found = _search(model, [sources[i] for i in batch], beam, limit, length_penalty, bool(exactly))
-        for i, finished in zip(batch, found, strict=True):
-            answers[i] = [ids for _, ids in finished.found[:n_best]]
+        some = [sources[i] for i in batch]
+        found = _search(model, some, beam, limit, length_penalty, bool(exactly), diversity)
+        for i, own in zip(batch, found, strict=True):
+            answers[i] = own[:n_best]
     return answers
 
 
@@ -75,17 +105,25 @@ def _batches(sources: Sequence[Sequence[int]], beam: int) -> Iterator[list[int]]
 
 
 def _search(
-    model: OpenModel, sources: list[Sequence[int]], beam: int, limit: int, penalty: float, at_limit: bool
-) -> list[_Finished]:
-    """The finished hypotheses of each source, at most `beam`; with `at_limit`, EOS comes there and nowhere else."""
+    model: OpenModel,
+    sources: list[Sequence[int]],
+    beam: int,
+    limit: int,
+    penalty: float,
+    at_limit: bool,
+    diversity: Diversity,
+) -> list[list[list[int]]]:
+    """The finished hypotheses of each source, best first; with `at_limit`, EOS comes there and nowhere else."""
     memory = model.encode(sources)
     vocabulary = model.vocabulary
-    finished = [_Finished(beam) for _ in sources]
-    active = np.arange(len(sources))  # the sources still searched
-    nodes = active[:, None]  # [active, width]: the memory's node of each running prefix
-    tokens = np.full((len(sources), 1), vocabulary.prefix[0])  # [active, width]: what is fed next
-    history = np.zeros((len(sources), 1, 0), dtype=np.int64)  # [active, width, length]
-    scores = np.zeros((len(sources), 1), dtype=np.float32)  # [active, width]: total log-probability
+    groups = diversity.groups
+    finished = [_Finished(beam // groups) for _ in range(len(sources) * groups)]
+    active = np.arange(len(finished))  # the groups still searched; those of a source follow each other
+    nodes = active[:, None] // groups  # [active, width]: the memory's node of each running prefix
+    tokens = np.full((len(active), 1), vocabulary.prefix[0])  # [active, width]: what is fed next
+    history = np.zeros((len(active), 1, 0), dtype=np.int64)  # [active, width, length]
+    scores = np.zeros((len(active), 1), dtype=np.float32)  # [active, width]: total log-probability
+    paid = np.zeros_like(scores)  # [active, width]: for tokens of earlier groups
     for token in vocabulary.prefix[1:]:
         nodes = memory.add(nodes.ravel())[:, None]
         for _ in logits_in_pieces(model, memory, nodes.ravel(), tokens.ravel()):
@@ -94,40 +132,78 @@ def _search(
     for length in range(1, limit + 1):
         nodes = memory.add(nodes.ravel()).reshape(tokens.shape)
         ending = None if not at_limit else length == limit
-        top, parents, chosen = _continuations(model, memory, nodes, tokens, scores, 2 * beam, ending)
-        sequences = np.concatenate(
-            [np.take_along_axis(history, parents[:, :, None], axis=1), chosen[:, :, None]], axis=2
-        )
-        # Only the `beam` best may finish; the others are there to keep the beam full.
-        ended = (chosen[:, :beam] == vocabulary.eos) | (length == limit)
-        for row, column in zip(*np.nonzero(ended & np.isfinite(top[:, :beam])), strict=True):
-            finished[active[row]].add(
-                float(top[row, column]) / length**penalty, sequences[row, column].tolist()
-            )
-        top = np.where(chosen == vocabulary.eos, -np.inf, top)
-        running = np.argsort(-top, axis=1, kind="stable")[:, :beam]
-        best = top[np.arange(len(active)), running[:, 0]] / length**penalty
-        going = np.array([best[row] > finished[i].worst for row, i in enumerate(active)], dtype=bool)
+        # Earlier groups have `beam - width` tokens at most, so that `2 * width` others are among these.
+        best, chosen = _continuations(model, memory, nodes, tokens, beam + beam // groups, ending)
+        step = _choose(best + scores[:, :, None], chosen, paid, active, beam, diversity, vocabulary.eos)
+        sequences = np.concatenate([_take(history, step.parents), step.tokens[:, :, None]], axis=2)
+        # Only the `width` best may finish; the others are there to keep the group full.
+        ended = (step.tokens == vocabulary.eos) | (length == limit)
+        ended[:, beam // groups :] = False
+        for row, column in zip(*np.nonzero(ended & np.isfinite(step.ranks)), strict=True):
+            rank, score = float(step.ranks[row, column]), float(step.scores[row, column])
+            ids = sequences[row, column].tolist()
+            finished[active[row]].add(rank / length**penalty, score / length**penalty, ids)
+        running = step.running
+        top = np.where(step.tokens == vocabulary.eos, -np.inf, step.ranks)
+        highest = _take(top, running)[:, 0] / length**penalty
+        going = np.array([highest[row] > finished[i].worst for row, i in enumerate(active)], dtype=bool)
         if length == limit or not going.any():
             break
         active, running = active[going], running[going]
-        nodes = np.take_along_axis(nodes[going], np.take_along_axis(parents[going], running, 1), 1)
-        tokens = np.take_along_axis(chosen[going], running, 1)
-        history = np.take_along_axis(sequences[going], running[:, :, None], 1)
-        scores = np.take_along_axis(top[going], running, 1)
-    return finished
+        nodes = _take(nodes[going], _take(step.parents[going], running))
+        tokens, history = _take(step.tokens[going], running), _take(sequences[going], running)
+        paid = _take(step.paid[going], running)
+        # What has ended stays impossible where there is nothing else to continue.
+        scores = np.where(_take(top[going], running) > -np.inf, _take(step.scores[going], running), -np.inf)
+    return [_merged(finished[i : i + groups]) for i in range(0, len(finished), groups)]
+
+
+def _take(values: Array, places: Array) -> Array:
+    """Of each row of `values` the columns `places` [rows, columns]."""
+    return np.take_along_axis(values, places[:, :, None] if values.ndim == 3 else places, 1)
+
+
+def _merged(groups: Sequence[_Finished]) -> list[list[int]]:
+    """The different hypotheses of a source's groups, by log-probability alone, best first."""
+    found = sorted((each for group in groups for each in group.found), key=lambda item: -item[1])
+    return [list(ids) for ids in dict.fromkeys(tuple(ids) for _, _, ids in found)]
+
+
+def _choose(
+    scores: Array, tokens: Array, paid: Array, active: Array, beam: int, diversity: Diversity, eos: int
+) -> _Step:
+    """Choose among continuations [active, width, each] of groups, those of a source one after the other.
+
+    Each group pays for a token as often as running prefixes of earlier groups have chosen it.
+    """
+    groups, width = diversity.groups, beam // diversity.groups
+    kept = min(2 * width, scores[0].size)
+    costs = np.empty((len(active), kept), dtype=np.float32)
+    places = np.empty((len(active), kept), dtype=np.int64)
+    running = np.empty((len(active), min(width, kept)), dtype=np.int64)
+    taken = np.full((int(active[-1]) // groups + 1, beam), -1)  # [sources, beam]: what earlier groups chose
+    flat = tokens.reshape(len(active), -1)
+    for group in range(groups):
+        rows = np.flatnonzero(active % groups == group)
+        owners = active[rows] // groups
+        repeated = (tokens[rows][..., None] == taken[owners, None, None, : group * width]).sum(-1)
+        price = paid[rows, :, None] + np.float32(diversity.strength) * repeated.astype(np.float32)
+        ranks = (scores[rows] - price).reshape(len(rows), scores[0].size)
+        places[rows] = np.argsort(-ranks, axis=1, kind="stable")[:, :kept]
+        costs[rows] = _take(price.reshape(ranks.shape), places[rows])
+        chosen = _take(flat[rows], places[rows])
+        open_ranks = np.where(chosen == eos, -np.inf, _take(ranks, places[rows]))
+        running[rows] = np.argsort(-open_ranks, axis=1, kind="stable")[:, :width]
+        going_on = np.where(_take(open_ranks, running[rows]) > -np.inf, _take(chosen, running[rows]), -1)
+        taken[owners, group * width : group * width + running.shape[1]] = going_on
+    parents = places // scores.shape[2]
+    return _Step(_take(scores.reshape(flat.shape), places), costs, parents, _take(flat, places), running)
 
 
 def _continuations(
-    model: OpenModel,
-    memory: Memory,
-    nodes: Array,
-    tokens: Array,
-    scores: Array,
-    count: int,
-    ending: bool | None,
-) -> tuple[Array, Array, Array]:
-    """The `count` best next tokens of each source after `nodes` [sources, width]: scores, parents, tokens.
+    model: OpenModel, memory: Memory, nodes: Array, tokens: Array, count: int, ending: bool | None
+) -> tuple[Array, Array]:
+    """The `count` best next tokens after each of `nodes` [groups, width]: log-probabilities, tokens.
 
     `ending`: EOS alone may come (True), or anything else (False).
     """
@@ -143,10 +219,4 @@ def _continuations(
             logs = logs.masked_fill(~is_end if ending else is_end, -np.inf)
         found = logs.topk(each, dim=1)
         best[piece], chosen[piece] = found.values.cpu().numpy(), found.indices.cpu().numpy()
-    totals = (best.reshape(*nodes.shape, each) + scores[:, :, None]).reshape(len(nodes), -1)
-    order = np.argsort(-totals, axis=1, kind="stable")[:, :count]
-    return (
-        np.take_along_axis(totals, order, 1),
-        order // each,
-        np.take_along_axis(chosen.reshape(len(nodes), -1), order, 1),
-    )
+    return best.reshape(*nodes.shape, each), chosen.reshape(*nodes.shape, each)

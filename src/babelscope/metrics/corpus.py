@@ -208,7 +208,7 @@ def prepare_metrics(names: Iterable[str], *, yes: bool = False, tokenize: str = 
         tokenizer = find_tokenizer(tokenize)
         if not any(metric.is_tokenized for metric in found):
             told = f"{found[-1].name} takes none" if found else "there is no --metric"
-            raise BabelscopeError(f"--tokenize {tokenize} is for a metric that splits words, and {told}")
+            raise BabelscopeError(f"the tokenizer {tokenize} is for a metric that splits words, and {told}")
         found = [metric.tokenized(tokenizer) for metric in found]
     for metric in found:
         metric.prepare(yes=yes)

@@ -42,7 +42,7 @@ def _by_mecab(name: str, place: str, extra: str, scripts: frozenset[str]) -> Tok
         tagger = resolve(f"sacrebleu.tokenizers.{place}")()
     except RuntimeError:  # sacreBLEU's word for packages that are not there
         raise BabelscopeError(
-            f"the tokenizer {name} needs a dictionary: {install_hint(extra)}, or use --tokenize char"
+            f"the tokenizer {name} needs a dictionary: {install_hint(extra)}, or choose the tokenizer char"
         ) from None
     except AssertionError as error:
         raise BabelscopeError(
@@ -74,7 +74,7 @@ def open_sentencepiece(path: str) -> Tokenizer:
     if not is_allowed(f"spm:{path}"):
         raise BabelscopeError(
             f"spm:{shorten(path, 300)}, by which a run was judged, is not opened because only a run folder names it; "
-            "set --tokenize to have words split by it again"
+            "name the tokenizer to have words split by it again"
         )
     return _open_sentencepiece(path, file_stamp(Path(path)))
 

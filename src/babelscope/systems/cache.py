@@ -420,8 +420,9 @@ def _request(method: str, asked: Any, how: Mapping[str, Any]) -> dict[str, Any]:
         request |= dataclasses.asdict(request.pop("drawing") or Drawing())
     if method == "top_k":
         request |= dataclasses.asdict(request.pop("budget") or Budget())
-        if lengths := request.pop("lengths", None):
-            request["lengths"] = dataclasses.asdict(lengths)
+    for name in ("lengths", "diversity"):
+        if given := request.pop(name, None):
+            request[name] = dataclasses.asdict(given)
     return request
 
 

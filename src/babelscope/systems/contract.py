@@ -16,6 +16,7 @@ from babelscope.core.system import (
     Asked,
     Budget,
     Capability,
+    Diversity,
     Drawing,
     LengthRule,
     Question,
@@ -79,10 +80,11 @@ def ask_translate(
     beam: int = 5,
     n_best: int = 1,
     length_penalty: float | None = None,
+    diversity: Diversity | None = None,
 ) -> list[list[Scored]]:
     """`system.translate`, with as many lists as questions, none of them empty or longer than `n_best`.
 
-    `length_penalty` is for this call, in place of the system's own.
+    `length_penalty` is for this call, in place of the system's own; `diversity` splits the beam into groups.
     """
     ask: Callable[..., list[list[Scored]]] = system.translate
     own = properties(system).length_penalty
@@ -90,6 +92,10 @@ def ask_translate(
         if own is None:
             raise BabelscopeError(f"{_name(system)} has no beam search whose length penalty could be set")
         ask = functools.partial(ask, length_penalty=length_penalty)
+    if diversity is not None:
+        if "diversity" not in inspect.signature(ask).parameters:
+            raise no_groups(_name(system))
+        ask = functools.partial(ask, diversity=diversity)
     questions = [as_question(each) for each in asked]
     answers = _call(system, ask, questions, beam=beam, n_best=n_best)
     for question, answer in zip(questions, answers, strict=True):
@@ -101,6 +107,11 @@ def ask_translate(
                 f"{_name(system)} gave {len(answer)} translations where {n_best} were asked"
             )
     return answers
+
+
+def no_groups(name: str) -> BabelscopeError:
+    """The error of a system without diverse beam search."""
+    return BabelscopeError(f"{name} has no beam search whose groups could be set; leave out groups")
 
 
 @_metered
@@ -187,9 +198,11 @@ class Decorator(abc.ABC):
         beam: int = 5,
         n_best: int = 1,
         length_penalty: float | None = None,
+        diversity: Diversity | None = None,
     ) -> list[list[Scored]]:
         # Only what is given is part of a request, so that answers stored before are found.
-        given = {} if length_penalty is None else {"length_penalty": length_penalty}
+        how = {"length_penalty": length_penalty, "diversity": diversity}
+        given = {name: value for name, value in how.items() if value is not None}
         return self._ask("translate", questions, {"beam": beam, "n_best": n_best, **given})
 
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:

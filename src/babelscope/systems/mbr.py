@@ -1,4 +1,7 @@
-"""Minimum Bayes risk decoding with a system: its candidates, what each counts, what is chosen, and the figures."""
+"""Decoding by metrics: a system's candidates, which of them is chosen, and the figures.
+
+Minimum Bayes risk decoding compares candidates with each other; reranking asks a metric that needs no reference.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from babelscope.core.results import Estimate, Result, Row
-from babelscope.core.system import Drawing, Scored, capabilities, properties
+from babelscope.core.system import Diversity, Drawing, Scored, capabilities, properties
 from babelscope.core.tokenizers import find_tokenizer, language_tokenizer
-from babelscope.systems.contract import ask_sample
+from babelscope.systems.contract import ask_sample, ask_translate
 from babelscope.systems.registry import require
 from babelscope.systems.stored.alignment import align_to_sources
 from babelscope.systems.stored.translations import TranslationsFile
@@ -29,8 +35,12 @@ VERSION = 1
 """Raised when the choices or their expected utilities change."""
 # Samples asked for at once: enough for every core, and few enough that the progress bar moves.
 SAMPLES_AT_ONCE = 6400
+# Sources whose candidates a metric judges at once.
+_JUDGED_AT_ONCE = 64
 
-AskBatches = Callable[..., Iterator[tuple[str, list[Scored] | str]]]
+Found = tuple[str, list[Scored] | str]
+"""A source with its candidates, or with the reason why there are none."""
+AskBatches = Callable[..., Iterator[Found]]
 """(texts, ask, at_once=) -> each text with its answer, or with the reason why there is none."""
 
 
@@ -64,13 +74,17 @@ class Decision:
 
     choice: MbrChoice
     answer: Scored
-    weights: Weights
+    weights: Weights | None = None
+    """Of minimum Bayes risk decoding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
     """How minimum Bayes risk decoding finds candidates, and by what it chooses."""
 
+    name: ClassVar[str] = "mbr"
+    figure: ClassVar[str] = "expected_utility"
+    """Whose mean is reported."""
     metrics: Sequence[Metric]
     n: int
     seed: int
@@ -91,9 +105,19 @@ class Decoding:
             )
         return replace(self, metrics=[each.tokenized(find_tokenizer(names[0])) for each in self.metrics])
 
-    def candidates(
-        self, system: Any, sources: Sources, ask_batches: AskBatches
-    ) -> Iterator[tuple[str, list[Scored] | str]]:
+    @staticmethod
+    def check(metric: Metric, parts: int) -> None:
+        """Refuse a metric that is no utility."""
+        from babelscope.metrics.mbr import expected_utility
+
+        expected_utility(metric, parts=parts)
+
+    def settings(self, decisions: Iterable[Decision]) -> dict[str, Any]:
+        """The settings in the signature, beside metrics, n and drawing."""
+        weights = sorted({each.weights.value for each in decisions if each.weights})
+        return {"aggregate": self.parts, "weights": weights}
+
+    def candidates(self, system: Any, sources: Sources, ask_batches: AskBatches) -> Iterator[Found]:
         """Each source with its candidates, or with the reason why there are none."""
         if "regions" in capabilities(system):
             yield from zip(sources.texts, _listed(system, sources.ids, self.n), strict=True)
@@ -103,9 +127,21 @@ class Decoding:
             for source, own in zip(sources.texts, held.all_translations(sources.texts), strict=True):
                 yield source, list(own[: self.n])
             return
-        require(system, "sample", what_for="--decode mbr")
-        ask = functools.partial(ask_sample, system, n=self.n, seed=self.seed, drawing=self.drawing)
+        ask = self._generator(system)
         yield from ask_batches(sources.texts, ask, at_once=max(1, SAMPLES_AT_ONCE // self.n))
+
+    def _generator(self, system: Any) -> Callable[..., list[list[Scored]]]:
+        """What asks the system for candidates."""
+        require(system, "sample", what_for=f"--decode {self.name}")
+        return functools.partial(ask_sample, system, n=self.n, seed=self.seed, drawing=self.drawing)
+
+    def decisions(
+        self, system: Any, found: Iterable[Found]
+    ) -> Iterator[tuple[Found, Mapping[str, Decision]]]:
+        """Each source with its candidates, and the choice by each metric if there are any."""
+        for source, candidates in found:
+            chosen = {} if isinstance(candidates, str) else self.decide(system, source, candidates)
+            yield (source, candidates), chosen
 
     def decide(self, system: Any, source: str, candidates: Sequence[Scored]) -> dict[str, Decision]:
         """The choice by each metric; hypotheses that are weighed by probability count once."""
@@ -136,6 +172,77 @@ class Decoding:
         return weights, list({(each.text, each.tokens): each for each in reversed(candidates)}.values())[::-1]
 
 
+@dataclass(frozen=True, slots=True)
+class Reranking(Decoding):
+    """How candidates are found, and the metrics without references that choose (Fernandes et al. 2022)."""
+
+    name: ClassVar[str] = "rerank"
+    figure: ClassVar[str] = "quality"
+    beam: int = 0
+    """Size of the beam whose best hypotheses are candidates; 0 for samples."""
+    diversity: Diversity | None = None
+
+    @staticmethod
+    def check(metric: Metric, parts: int) -> None:  # noqa: ARG004
+        """Refuse a metric that needs references."""
+        if metric.reads_references:
+            raise BabelscopeError(
+                f"{metric.name} needs references, which translations to choose from do not have; rerank by a metric "
+                "that reads none, such as cometkiwi or cmd:COMMAND?reference=no"
+            )
+
+    def settings(self, decisions: Iterable[Decision]) -> dict[str, Any]:  # noqa: ARG002
+        """The settings in the signature, beside metrics, n and drawing."""
+        return {"beam": self.beam, **(asdict(self.diversity) if self.diversity else {})}
+
+    def _generator(self, system: Any) -> Callable[..., list[list[Scored]]]:
+        if not self.beam:
+            return Decoding._generator(self, system)
+        require(system, "translate", what_for="--decode rerank")
+        how: dict[str, Any] = {"beam": self.beam, "n_best": self.n, "diversity": self.diversity}
+        return functools.partial(ask_translate, system, **how)
+
+    def decisions(
+        self,
+        system: Any,  # noqa: ARG002
+        found: Iterable[Found],
+    ) -> Iterator[tuple[Found, Mapping[str, Decision]]]:
+        """Each source with its candidates, and the best of them by each metric if there are any."""
+        from babelscope.metrics.mbr import mbr_decode
+
+        left = iter(found)
+        while some := list(islice(left, _JUDGED_AT_ONCE)):
+            answered = [(source, own) for source, own in some if not isinstance(own, str)]
+            pairs = list(dict.fromkeys((source, each.text) for source, own in answered for each in own))
+            judged = {metric.name: _qualities(metric, pairs) for metric in self.metrics}
+            for source, own in some:
+                chosen: dict[str, Decision] = {}
+                if isinstance(own, str):
+                    yield (source, own), chosen
+                    continue
+                for name, qualities in judged.items():
+                    by = functools.partial(_of_candidates, qualities, source)
+                    choice = mbr_decode([each.text for each in own], by)
+                    chosen[name] = Decision(choice, own[choice.number])
+                yield (source, own), chosen
+
+
+def _qualities(metric: Metric, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+    """The score of each (source, translation), negated if lower is better."""
+    if not pairs:
+        return {}
+    sources, texts = zip(*pairs, strict=True)
+    scores = metric.sentence(texts, [()] * len(texts), sources)
+    sign = 1.0 if metric.scale.better == "higher" else -1.0
+    return {pair: sign * score for pair, score in zip(pairs, scores, strict=True)}
+
+
+def _of_candidates(
+    qualities: Mapping[tuple[str, str], float], source: str, candidates: Sequence[str], _: Sequence[str]
+) -> Any:
+    return np.array([qualities[source, text] for text in candidates])
+
+
 def _listed(system: Any, ids: Sequence[str], n: int) -> list[list[Scored] | str]:
     """The lists of a region made elsewhere; those that are missing as a reason."""
     found: list[list[Scored] | str] = []
@@ -149,15 +256,21 @@ def _listed(system: Any, ids: Sequence[str], n: int) -> list[list[Scored] | str]
     return found
 
 
-def decoding_by(names: Sequence[str], *, yes: bool = False, tokenize: str = "", **how: Any) -> Decoding:
-    """Decoding by the metrics of these names; what is no utility is refused before any system is asked."""
+def decoding_by(
+    names: Sequence[str],
+    *,
+    yes: bool = False,
+    tokenize: str = "",
+    kind: type[Decoding] = Decoding,
+    **how: Any,
+) -> Decoding:
+    """Decoding by the metrics of these names; unsuitable ones are refused before any system is asked."""
+    from babelscope.metrics.base import find_metric
     from babelscope.metrics.corpus import prepare_metrics
-    from babelscope.metrics.mbr import expected_utility
 
-    found = Decoding(prepare_metrics(names, yes=yes, tokenize=tokenize), **how)
-    for metric in found.metrics:
-        expected_utility(metric, parts=found.parts)
-    return found
+    for name in names:
+        kind.check(find_metric(name), how.get("parts", 0))
+    return kind(prepare_metrics(names, yes=yes, tokenize=tokenize), **how)
 
 
 def result_of(
@@ -166,7 +279,7 @@ def result_of(
     sources: Sequence[str],
     decided: Mapping[str, Sequence[tuple[str, Mapping[str, Decision]]]],
 ) -> Result:
-    """The mean expected utility of the choices of each system and metric, and the signature.
+    """The mean utility or quality of the choices of each system and metric, and the signature.
 
     `decided` are the answered sources of each system, each with its decisions by metric.
     """
@@ -183,18 +296,15 @@ def result_of(
                 "skipped": len(sources) - len(own),
             }
             labels = {"system": name, "metric": metric.name}
-            rows.append(Row("expected_utility", _within(mean, metric.scale), labels, counts))
+            rows.append(Row(decoding.figure, _within(mean, metric.scale), labels, counts))
     settings = {
         "metric": [each.identity for each in decoding.metrics],
         "n": decoding.n,
-        "aggregate": decoding.parts,
-        "weights": sorted(
-            {each.weights.value for own in decided.values() for _, by in own for each in by.values()}
-        ),
+        **decoding.settings(each for own in decided.values() for _, by in own for each in by.values()),
         **{key: value for key, value in asdict(decoding.drawing).items() if value},
     }
     config = {
-        "methods": [{"name": "mbr", "version": VERSION, "settings": settings, "roles": {}}],
+        "methods": [{"name": decoding.name, "version": VERSION, "settings": settings, "roles": {}}],
         "systems": [each.fingerprint.as_json() for each in systems.values()],
         "tests": [{"kind": "sources", "digest": digest_json(list(sources))}],
         "seed": decoding.seed,

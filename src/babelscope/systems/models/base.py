@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from torch import Tensor
 
-from babelscope.core.system import Asked, Budget, Drawing, LengthRule, Note, Scored, Target, TopK
+from babelscope.core.system import Asked, Budget, Diversity, Drawing, LengthRule, Note, Scored, Target, TopK
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
 from babelscope.decoding.sampling import draw_distinct, draw_samples
@@ -181,7 +181,12 @@ class LocalModel(ModelSystem):
         return TopK(tuple(hypotheses), *certificate)
 
     def _generate(
-        self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
+        self,
+        questions: Sequence[Asked],
+        beam: int,
+        n_best: int,
+        length_penalty: float,
+        diversity: Diversity | None = None,
     ) -> list[list[Scored]]:
         search = functools.partial(
             beam_search,
@@ -190,6 +195,7 @@ class LocalModel(ModelSystem):
             n_best=n_best,
             max_length=self._longest(),
             length_penalty=length_penalty,
+            diversity=diversity,
         )
         found = in_parts(self.name, search, self._source_ids(questions)[0])
         return [self._written([(ids, [0.0] * len(ids)) for ids in group]) for group in found]

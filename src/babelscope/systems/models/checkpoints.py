@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from babelscope.core.registry import Options
-from babelscope.core.system import Asked, Fingerprint, Scored, Target
+from babelscope.core.system import Asked, Diversity, Fingerprint, Scored, Target
 from babelscope.systems.models.folders import TOKENIZER_FILES, ModelFolder, bounded
 from babelscope.systems.models.gguf import GgufFile
 from babelscope.systems.models.tokenizers import Tokens, library_errors
@@ -269,15 +269,16 @@ class ModelSystem:
         beam: int = 5,
         n_best: int = 1,
         length_penalty: float | None = None,
+        diversity: Diversity | None = None,
     ) -> list[list[Scored]]:
         """Beam search; every hypothesis comes with its tokens as generated, rescored by teacher forcing.
 
-        `length_penalty` is the system's own unless it is given.
+        `length_penalty` is the system's own unless it is given; `diversity` splits the beam into groups.
         """
         if n_best > beam:
             raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
         penalty = self.length_penalty if length_penalty is None else length_penalty
-        generated = self._generate(questions, beam, n_best, penalty)
+        generated = self._generate(questions, beam, n_best, penalty, diversity)
         pairs = [(asked, each) for asked, group in zip(questions, generated, strict=True) for each in group]
         rescored = iter(self.score(pairs))
         return self._watched(questions, [[next(rescored) for _ in group] for group in generated])
@@ -290,7 +291,12 @@ class ModelSystem:
         raise NotImplementedError
 
     def _generate(
-        self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
+        self,
+        questions: Sequence[Asked],
+        beam: int,
+        n_best: int,
+        length_penalty: float,
+        diversity: Diversity | None = None,
     ) -> list[list[Scored]]:
         """Hypotheses with their tokens; the log-probabilities are put in by rescoring."""
         raise NotImplementedError

@@ -12,8 +12,8 @@ from typing import Any
 import ctranslate2
 
 from babelscope.core.registry import Options
-from babelscope.core.system import Asked, Drawing, Fingerprint, Note, Scored, Target, sources_of
-from babelscope.systems.contract import check_targets
+from babelscope.core.system import Asked, Diversity, Drawing, Fingerprint, Note, Scored, Target, sources_of
+from babelscope.systems.contract import check_targets, no_groups
 from babelscope.systems.models.checkpoints import ModelSystem, checked, fetch, read_length_penalty
 from babelscope.systems.models.folders import TOKENIZER_FILES, check_ctranslate2
 from babelscope.systems.models.pieces import KINDS, PieceTokens
@@ -220,8 +220,15 @@ class CTranslate2(ModelSystem):
         return [tuple(answer.hypotheses[0][len(self._prefix) :]) for answer in found]
 
     def _generate(
-        self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
+        self,
+        questions: Sequence[Asked],
+        beam: int,
+        n_best: int,
+        length_penalty: float,
+        diversity: Diversity | None = None,
     ) -> list[list[Scored]]:
+        if diversity:
+            raise no_groups(self.name)
         # Its own scores are length-normalized, and are left out.
         tokens = self._source_tokens(questions)
         with library_errors(f"{self.name}: CTranslate2 fails"):

@@ -11,6 +11,7 @@ from babelscope.core.registry import Options
 from babelscope.core.system import (
     Asked,
     Capability,
+    Diversity,
     Fingerprint,
     Note,
     Scored,
@@ -85,6 +86,7 @@ class Ensemble(LocalModel):
         beam: int = 5,
         n_best: int = 1,
         length_penalty: float | None = None,
+        diversity: Diversity | None = None,
     ) -> list[list[Scored]]:
         """Beam search over the mean probabilities, each hypothesis rescored by `score`."""
         penalties = sorted({member.length_penalty for member in self._opened})
@@ -94,7 +96,9 @@ class Ensemble(LocalModel):
                 "a beam search has one; give all members the same one"
             )
         penalty = penalties[0] if length_penalty is None else length_penalty
-        return super().translate(questions, beam=beam, n_best=n_best, length_penalty=penalty)
+        return super().translate(
+            questions, beam=beam, n_best=n_best, length_penalty=penalty, diversity=diversity
+        )
 
     @functools.cached_property
     def _opened(self) -> list[LocalModel]:

@@ -16,6 +16,7 @@ from babelscope.core.registry import Options
 from babelscope.core.system import (
     Asked,
     Capability,
+    Diversity,
     Fingerprint,
     Note,
     Reply,
@@ -28,6 +29,7 @@ from babelscope.decoding.beam import beam_search
 from babelscope.decoding.causal import Causal, Closing
 from babelscope.decoding.families.decoder import Decoder, Weights, weights_of, why_not_lean
 from babelscope.decoding.model import OpenModel, Vocabulary
+from babelscope.systems.contract import no_groups
 from babelscope.systems.models.base import LocalModel, SourceIds, in_parts
 from babelscope.systems.models.checkpoints import (
     check_ids,
@@ -327,10 +329,17 @@ class CausalModel(LocalModel):
         return self._chatter.clean_output(questions, answers)
 
     def _generate(
-        self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
+        self,
+        questions: Sequence[Asked],
+        beam: int,
+        n_best: int,
+        length_penalty: float,
+        diversity: Diversity | None = None,
     ) -> list[list[Scored]]:
         if self.model.decodes:
-            return super()._generate(questions, beam, n_best, length_penalty)
+            return super()._generate(questions, beam, n_best, length_penalty, diversity)
+        if diversity:
+            raise no_groups(self.name)
         # transformers warns of a penalty where there is no beam.
         how = {"length_penalty": length_penalty} if beam > 1 else {}
         found = [self._generated(prompt, beam, n_best, how) for prompt in self._prompts(questions)]
