@@ -11,6 +11,7 @@ import time
 import pytest
 
 from babelscope import load, open_system
+from babelscope.testsets import ParallelSentence
 from babelscope.util import progress as bars
 from babelscope.util.progress import progress, working
 from tests.util.test_consent import Terminal
@@ -61,7 +62,8 @@ def test_a_search_of_many_sentences_says_how_long_it_will_take_from_the_first_on
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(bars, "LINE_SECONDS", 0.0005)
     system = open_system("lab:teacher")
-    sources = [item.source for item in load("lab:parallel?n=20&seed=3").items]
+    test_set = load("lab:parallel?n=20&seed=3")
+    sources = [item.source for item in test_set.items_of(ParallelSentence, what_for="a test")]
     with progress("space", 20):
         system.top_k(sources, k=3)
     assert re.search(
