@@ -93,11 +93,13 @@ def jobs_of(seed: int) -> Iterator[Job]:
             yield Job(reverse, ("train", *BACK, *common, *backwards))
         if kind in texts:
             made = model_name(f"{kind}-text", seed, HARD)
-            yield Job(made, ("prepare", *TEXT, *texts[kind], "--threads", "1"), (f"{texts[kind][1]}/{CARD}",))
+            yield Job(
+                made, ("prepare", *TEXT, *texts[kind], "--set", "threads=1"), (f"{texts[kind][1]}/{CARD}",)
+            )
             text = ("--source", f"{made}/train.source", "--target", f"{made}/train.target")
             needs = (f"{made}/{CARD}",)
         changed = [word for each in settings_of(kind) for word in ("--set", each)]
-        smoothing = ("--label-smoothing", "0" if of.get("smoothing") == "no" else "0.1")
+        smoothing = ("--set", f"label_smoothing={0 if of.get('smoothing') == 'no' else 0.1}")
         yield Job(model_name(kind, seed, HARD), ("train", *text, *DEV, *common, *smoothing, *changed), needs)
 
 

@@ -347,6 +347,8 @@ More = Annotated[
         "A setting; repeatable: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
         "batch_tokens, accumulate (batches a step), precision (float32, bfloat16), clip, dev_every, select "
         "(best by loss, bleu or chrf), dev_beam, patience, average (how many, of average_of: best, last), "
+        "weights (folder of a model to start from), ranking (weight of a loss that ranks translations, in the "
+        "last ranking_steps), ranking_candidates, "
         "longest, languages (en-de), half (True: weights in float16); and of the network: architecture "
         "(transformer, recurrent, convolutional, llama), width, encoder_layers, decoder_layers, "
         "encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), positions (sinusoidal, "

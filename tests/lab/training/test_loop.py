@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from babelscope.lab.training.loop import (
     Muon,
     Selection,
     TrainingRun,
+    open_network,
     orthogonal,
     score_development,
     smoothed_cross_entropy,
     translate_corpus,
 )
+from babelscope.lab.training.ranking import Candidates, find_candidates
 from babelscope.lab.training.text import Batch, ParallelText, train_pieces
 from babelscope.lab.training.train import train
 from babelscope.metrics.base import find_metric
@@ -258,3 +261,100 @@ def test_steps_are_those_of_torch() -> None:
         moved.append([weight.detach() - first for weight, first in zip(weights, start, strict=True)])
     for ours, theirs in zip(*moved, strict=True):
         assert float((ours - theirs).norm() / theirs.norm()) < 0.03  # theirs is computed in bfloat16
+
+
+def margins(run: TrainingRun, found: Candidates) -> torch.Tensor:
+    """By how many nats the better candidate of each pair is more probable."""
+    run.network.eval()
+    with torch.no_grad():
+        hidden, labels = run._hidden(found.batch)
+        logprobs = torch.log_softmax(hidden @ run._output().t(), -1).gather(1, labels[:, None])[:, 0]
+    lengths = (found.batch.target != run.corpus.pad).sum(1).tolist()
+    totals = torch.stack([part.sum() for part in logprobs.split(lengths)])
+    return totals[found.pairs[:, 0]] - totals[found.pairs[:, 1]]
+
+
+@pytest.mark.parametrize("shape", [{}, {"architecture": "recurrent"}, {"precision": "bfloat16"}])
+def test_a_step_with_ranking_moves_better_candidates_above_worse_ones(shape: dict[str, str]) -> None:
+    plain, ranked = (new_run(**shape, steps=61, ranking_steps=1, ranking=weight) for weight in (0, 10))
+    for run in (plain, ranked):
+        groups = run._groups()
+        for _ in range(60):
+            run._learn(next(groups))
+    for one, other in zip(plain.weights, ranked.weights, strict=True):
+        assert torch.equal(one, other), "ranking began too early"
+    batch = next(plain._batches())
+    plain.network.eval()
+    found = find_candidates(open_network(plain.network, plain.pieces), plain.pieces, batch, 8)
+    assert found is not None
+    before = margins(plain, found)
+    for run in (plain, ranked):
+        run._learn([batch])
+    assert float(torch.nn.functional.softplus(-before).mean()) > 0.1, "there was nothing to learn"
+    losses = [float(torch.nn.functional.softplus(-each).mean()) for each in (before, margins(ranked, found))]
+    assert losses[1] < losses[0]
+    assert float(margins(ranked, found).mean()) > float(margins(plain, found).mean())
+
+
+def test_the_better_candidate_of_a_pair_has_more_of_the_reference() -> None:
+    run = new_run()
+    groups = run._groups()
+    for _ in range(60):
+        run._learn(next(groups))
+    batch = next(run._batches())
+    run.network.eval()
+    found = find_candidates(open_network(run.network, run.pieces), run.pieces, batch, 4)
+    assert found is not None
+    texts = run.pieces.decode([row[row != run.corpus.pad].tolist() for row in found.batch.target])
+    references = dict(
+        zip(
+            map(bytes, batch.source),
+            run.pieces.decode([row[row != run.corpus.pad].tolist() for row in batch.target]),
+            strict=True,
+        )
+    )
+    metric = find_metric("chrf")
+    owners = list(map(bytes, found.batch.source))
+    assert 1 < len(set(owners)) <= -(-len(batch.source) // 4)
+    for better, worse in found.pairs:
+        assert owners[better] == owners[worse]
+        high, low = metric.sentence([texts[better], texts[worse]], [[references[owners[better]]]] * 2)
+        assert high > low
+
+
+def test_ranking_resumes_and_no_weight_is_plain_training(tmp_path: Path) -> None:
+    recipe = quick(steps=12, dev_every=4, dropout=0.1, average_of="last")
+    made = {
+        "plain": recipe,
+        "none": dataclasses.replace(recipe, ranking=0.0, ranking_steps=6, ranking_candidates=3),
+        "ranked": dataclasses.replace(recipe, ranking=1.0, ranking_steps=6),
+        "in parts": dataclasses.replace(recipe, ranking=1.0, ranking_steps=6),
+    }
+    for _ in range(9):
+        learn(tmp_path, tmp_path / "in parts", made["in parts"], max_minutes=0)
+    cards = {name: learn(tmp_path, tmp_path / name, each) for name, each in made.items()}
+    weights = {name: (tmp_path / name / "model.safetensors").read_bytes() for name in made}
+    assert weights["plain"] == weights["none"] != weights["ranked"]
+    assert weights["ranked"] == weights["in parts"]
+    assert "--set ranking=1.0 --set ranking_steps=6" in cards["ranked"]["command"]
+
+
+def test_a_llama_is_not_ranked() -> None:
+    with pytest.raises(BabelscopeError, match="ranking=1 translates"):
+        quick(architecture="llama", ranking=1.0)
+
+
+def test_training_starts_from_the_weights_of_a_model(tmp_path: Path) -> None:
+    recipe = quick(steps=60)
+    first = learn(tmp_path, tmp_path / "first", recipe)
+    again = quick(steps=1, learning_rate=1e-9, weights=str(tmp_path / "first"))
+    card = learn(tmp_path, tmp_path / "second", again, tokenizer=tmp_path / "first")
+    assert card["dev_loss"] == pytest.approx(first["dev_loss"], abs=1e-3)
+    with pytest.raises(BabelscopeError, match="need the vocabulary of that model: --tokenizer"):
+        learn(tmp_path, tmp_path / "third", again)
+    wider = quick(width=32, weights=str(tmp_path / "first"))
+    with pytest.raises(BabelscopeError, match="another shape"):
+        learn(tmp_path, tmp_path / "third", wider, tokenizer=tmp_path / "first")
+    nowhere = quick(weights=str(tmp_path / "nowhere"))
+    with pytest.raises(BabelscopeError, match="no weights to start with"):
+        learn(tmp_path, tmp_path / "third", nowhere, tokenizer=tmp_path / "first")

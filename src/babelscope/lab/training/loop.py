@@ -27,11 +27,13 @@ from babelscope.lab.training.networks import (
     POSITIONS,
     PlainNetwork,
     hidden_states,
+    load_weights,
     network_weights,
     new_network,
     output_weight,
     torch_seed,
 )
+from babelscope.lab.training.ranking import find_candidates, ranking_loss
 from babelscope.lab.training.settings import TrainingSettings
 from babelscope.lab.training.text import EOS, Batch, Corpus, ParallelText, Pieces
 from babelscope.metrics.base import Metric, find_metric
@@ -349,9 +351,10 @@ class TrainingRun:
             else development_metric(settings.select, settings.languages, dev.target)
         )
         """What selects, if it is not the loss."""
-        self.network = new_network(settings.shape, pieces, dropout=settings.dropout, seed=settings.seed).to(
-            self.device
-        )
+        self.network = new_network(settings.shape, pieces, dropout=settings.dropout, seed=settings.seed)
+        if settings.weights:
+            load_weights(self.network, Path(settings.weights), pieces)
+        self.network.to(self.device)
         self.weights = [weight for weight in self.network.parameters() if weight.requires_grad]
         self.optimizers = _optimizers(self.network, settings)
         torch.manual_seed(torch_seed(settings.seed, "lab/dropout"))
@@ -363,7 +366,7 @@ class TrainingRun:
         """Target tokens seen."""
         self.seconds = 0.0
         self.loss = math.nan
-        """Moving average of the training loss, in nats a token with label smoothing."""
+        """Moving average of the training loss: nats a token with label smoothing, plus what ranking adds."""
         self.selection = Selection(settings.average, settings.average_of)
         self.history: list[list[float]] = []
         """(step, training loss, development loss, and the metric that selects, if any) at each measurement."""
@@ -473,16 +476,33 @@ class TrainingRun:
     def _add_gradient(self, batch: Batch, share: float) -> float:
         """Add a batch's share to the gradient; return its share of the loss."""
         narrow = torch.bfloat16 if self.settings.precision == "bfloat16" else torch.float32
+        hidden, labels = self._mixed_hidden(batch, narrow)
+        loss = smoothed_cross_entropy(hidden, self._output(), labels, self.settings.label_smoothing, narrow)
+        if self.settings.ranking and self.step > self.settings.steps - self.settings.ranking_steps:
+            loss = loss + self.settings.ranking * self._ranking_loss(batch, narrow)
+        (loss * share).backward()  # type: ignore[no-untyped-call]
+        return float(loss.detach()) * share
+
+    def _ranking_loss(self, batch: Batch, narrow: torch.dtype) -> Tensor:
+        """How badly the network ranks its own translations of some of the batch's sources; 0 if none differ."""
+        self.network.eval()
+        model = open_network(self.network, self.pieces)
+        found = find_candidates(model, self.pieces, batch, self.settings.ranking_candidates)
+        self.network.train()
+        if found is None:
+            return self._output().new_zeros(())
+        hidden, labels = self._mixed_hidden(found.batch, narrow)
+        logprobs = -F.cross_entropy(hidden @ self._output().t(), labels, reduction="none")
+        return ranking_loss(logprobs, np.nonzero(found.batch.target != self.corpus.pad)[0], found)
+
+    def _mixed_hidden(self, batch: Batch, narrow: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Decoder states and labels as in `_hidden`, computed in `narrow` where autocast allows it."""
         mixed = (
             torch.autocast(self.device.type, narrow) if narrow != torch.float32 else contextlib.nullcontext()
         )
         with mixed:
             hidden, labels = self._hidden(batch)
-        loss = smoothed_cross_entropy(
-            hidden.float(), self._output(), labels, self.settings.label_smoothing, narrow
-        )
-        (loss * share).backward()  # type: ignore[no-untyped-call]
-        return float(loss.detach()) * share
+        return hidden.float(), labels
 
     def _hidden(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Decoder states [tokens, width] and labels [tokens] of a batch, padding left out."""

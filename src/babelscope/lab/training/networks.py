@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from babelscope.decoding.stepwise import Encoded, States
@@ -417,6 +418,25 @@ def save_network(network: Any, folder: Path, *, half: bool) -> None:
         num_beams=5,
         max_length=POSITIONS,
     ).save_pretrained(folder)
+
+
+def load_weights(network: Any, folder: Path, pieces: Pieces) -> None:
+    """Load what `save_network` wrote of a network of this shape and vocabulary."""
+    try:
+        stored = load_file(folder / "model.safetensors")
+    except (OSError, SafetensorError) as error:
+        raise BabelscopeError(f"{folder} has no weights to start with: {error}") from None
+    vocabulary = folder / FILES[0]
+    if vocabulary.exists() and vocabulary.read_bytes() != pieces.proto:
+        raise BabelscopeError(f"{folder} has another vocabulary; give it as --tokenizer, too")
+    own = {name: tensor.shape for name, tensor in network_weights(network, half=False).items()}
+    found = {name: tensor.shape for name, tensor in stored.items()}
+    if differ := sorted(name for name in own.keys() | found.keys() if own.get(name) != found.get(name)):
+        raise BabelscopeError(
+            f"{folder} is a model of another shape or size of vocabulary: {differ[0]} is "
+            f"{list(found.get(differ[0], ()))}, not {list(own.get(differ[0], ()))}"
+        )
+    network.load_state_dict(stored, strict=False)
 
 
 def pack_models(folders: dict[str, Path], out: Path) -> None:

@@ -190,6 +190,14 @@ class TrainingSettings:
     """Measurements whose weights are averaged at the end."""
     average_of: Literal["best", "last"] = "best"
     """Which measurements those are."""
+    weights: str = ""
+    """Folder of a model of this shape and vocabulary that training starts from; none: new random weights."""
+    ranking: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    """Weight of the loss that makes better translations more probable than worse ones; 0: none."""
+    ranking_steps: Count = 800
+    """How many of the last steps have that loss."""
+    ranking_candidates: Annotated[int, Field(ge=2, le=1000)] = 8
+    """Translations of a source that are compared: the network's own, from beam search."""
     longest: Annotated[int, Field(ge=2, le=512)] = 250
     """Pairs with more pieces on a side are left out, and counted."""
     half: bool = True
@@ -205,9 +213,16 @@ class TrainingSettings:
                 f"prompts={self.prompts} are for --set architecture=llama; a {self.shape.architecture} reads "
                 "the source alone"
             )
-        if self.select != "loss" and self.shape.architecture not in _SEARCHED:
+        if self.shape.architecture in _SEARCHED:
+            return
+        if self.select != "loss":
             raise BabelscopeError(
                 f"select={self.select} translates, which a {self.shape.architecture} in training cannot; select=loss"
+            )
+        if self.ranking:
+            raise BabelscopeError(
+                f"ranking={self.ranking:g} translates, which a {self.shape.architecture} in training cannot; "
+                "leave it out"
             )
 
     def rate(self, step: int) -> float:

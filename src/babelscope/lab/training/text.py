@@ -326,6 +326,12 @@ class Batch:
     target: Array
 
 
+def make_batch(source: Array, target: Array, pad: int) -> Batch:
+    """A batch of padded ids; the decoder starts with pad."""
+    shifted = np.concatenate([np.full((len(target), 1), pad), target[:, :-1]], axis=1)
+    return Batch(source, shifted, target)
+
+
 class Corpus:
     """Encoded sentence pairs, served in batches."""
 
@@ -364,7 +370,7 @@ class Corpus:
         return found
 
     def batch(self, numbers: Array) -> Batch:
-        """The pairs of these numbers; the decoder starts with pad."""
-        target = self.target.padded(numbers, self.pad)
-        shifted = np.concatenate([np.full((len(target), 1), self.pad), target[:, :-1]], axis=1)
-        return Batch(self.source.padded(numbers, self.pad), shifted, target)
+        """The pairs of these numbers."""
+        return make_batch(
+            self.source.padded(numbers, self.pad), self.target.padded(numbers, self.pad), self.pad
+        )

@@ -41,6 +41,7 @@ from babelscope.lab.training.text import (
     train_both,
     train_pieces,
 )
+from babelscope.util.digests import digest_file
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import locked_folder
 from babelscope.util.progress import progress
@@ -234,16 +235,13 @@ def train(
     if shared:
         settings = dataclasses.replace(settings, vocabulary=shared.pad)
         _check_vocabularies(settings, shared, tokenizer, find_tags(text.source))
+    elif settings.weights:
+        raise BabelscopeError(
+            f"weights={settings.weights} need the vocabulary of that model: --tokenizer FOLDER"
+        )
     is_llama = settings.shape.architecture == "llama"
     prompts = Prompts(settings.languages, settings.prompts) if is_llama else None
-    configuration = {
-        "settings": settings.as_json(),
-        "data": _digests(text),
-        "dev": _digests(held) if held else "held out",
-        "tokenizer": hashlib.sha256(b"".join(shared.protos())).hexdigest() if shared else "new",
-        **({"prompts": prompts.as_json()} if prompts and settings.prompts else {}),
-        **({} if where.type == "cpu" else {"device": where.type}),
-    }
+    configuration = _configuration(settings, text, held, shared, prompts, where)
     with contextlib.nullcontext() if locked else locked_folder(out):
         if earlier := open_folder(out, configuration):
             _say(f"already trained: {out}", quiet=quiet)
@@ -303,6 +301,27 @@ def _check_vocabularies(
     found = "separate" if shared.own_target else "joint"
     if found != settings.shape.vocabularies:
         raise BabelscopeError(f"{tokenizer} has {found} vocabularies; say --set vocabularies={found}")
+
+
+def _configuration(
+    settings: TrainingSettings,
+    text: ParallelText,
+    held: ParallelText | None,
+    shared: Pieces | None,
+    prompts: Prompts | None,
+    device: torch.device,
+) -> dict[str, Any]:
+    """What must be the same for a run to be resumed."""
+    first = Path(settings.weights) / "model.safetensors" if settings.weights else None
+    return {
+        "settings": settings.as_json(),
+        "data": _digests(text),
+        "dev": _digests(held) if held else "held out",
+        "tokenizer": hashlib.sha256(b"".join(shared.protos())).hexdigest() if shared else "new",
+        **({"weights": digest_file(first)} if first and first.is_file() else {}),
+        **({"prompts": prompts.as_json()} if prompts and settings.prompts else {}),
+        **({} if device.type == "cpu" else {"device": device.type}),
+    }
 
 
 def _digests(text: ParallelText) -> list[str]:
