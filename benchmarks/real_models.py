@@ -118,7 +118,8 @@ def page(jobs: Mapping[tuple[str, str], Mapping[str, Any]], folder: Path, comman
             "without their negation for contrast and prompted_choice, human references for the other methods. "
             "Seconds are of one core and include opening the model; MB is the peak memory of the job's process. "
             "Where a search is unresolved, its budget ended before the mode was proven, and empty_mode and "
-            "search_error are of the best that was found. "
+            "search_error are of the best that was found; their intervals cover whatever the search would have "
+            "found, which is open for items counted as undecided. "
             f"Settings other than the defaults: `{settings}`.",
             "",
             *("| " + " | ".join(line) + " |" for line in table),

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from babelscope import load, open_system
+from babelscope.testsets import ParallelSentence
 from babelscope.util import progress as bars
 from babelscope.util.progress import progress, working
 from tests.util.test_consent import Terminal
@@ -47,7 +49,7 @@ def test_elsewhere_a_line_is_printed_now_and_then(monkeypatch):
     with progress("reading", None):
         time.sleep(0.1)
     lines = stream.getvalue().split("\n")
-    assert {"counting: 1 of 3, 0 s", "counting: 3 of 3, 0 s", "reading: 0 s"} <= set(lines)
+    assert {"counting: 1 of 3, 0 s, about 0 s left", "counting: 3 of 3, 0 s", "reading: 0 s"} <= set(lines)
     assert {line.split(":")[0] for line in lines[:-1]} == {"counting", "reading"}
     assert not {"\r", "\x1b"} & set(stream.getvalue())
     printed = len(lines)
@@ -55,12 +57,29 @@ def test_elsewhere_a_line_is_printed_now_and_then(monkeypatch):
     assert len(stream.getvalue().split("\n")) == printed, "what is over prints nothing more"
 
 
+def test_a_search_of_many_sentences_says_how_long_it_will_take_from_the_first_on(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(bars, "LINE_SECONDS", 0.0005)
+    system = open_system("lab:teacher")
+    test_set = load("lab:parallel?n=20&seed=3")
+    sources = [item.source for item in test_set.items_of(ParallelSentence, what_for="a test")]
+    with progress("space", 20):
+        system.top_k(sources, k=3)
+    assert re.search(
+        r"^space: 0 of 20, \d s; exact search: \d+ of \d+, \d s, about \d+ s left$", stream.getvalue(), re.M
+    )
+    size = len(stream.getvalue())
+    system.top_k(sources, k=3)
+    assert len(stream.getvalue()) == size, "no line of its own"
+
+
 def test_a_command_without_a_terminal_says_how_far_it_is(monkeypatch, babelscope, tmp_path):
     monkeypatch.setattr(bars, "LINE_SECONDS", 0.005)
     (tmp_path / "in.txt").write_text("".join(f"a b {number}\n" for number in range(40)))
     ran = babelscope("translate", "--system", "toy:1?alphabet=abcdef&limit=9", "in.txt", "--beam", "6")
     assert ran.code == 0
-    assert re.search(r"^\w+: \d+ of 40, 0 s$", ran.err, re.MULTILINE), ran.err
+    assert re.search(r"^\w+: \d+ of 40, 0 s(, about \d s left)?$", ran.err, re.MULTILINE), ran.err
 
 
 def test_work_within_other_work_is_a_line_below_it_and_goes_when_done(

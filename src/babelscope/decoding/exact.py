@@ -31,6 +31,7 @@ from babelscope.decoding.beam import beam_search
 from babelscope.decoding.kernels import children_above, compact, release, take_best
 from babelscope.decoding.model import Array, OpenModel, map_on_cores, refuse_nan, rows_at_once, score_targets
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.progress import progress
 
 # --- The open prefixes of one source in an exact search, and the complete hypotheses found so far ------------------
 
@@ -371,7 +372,10 @@ def exact_search(
 
     def run(group: list[int]) -> None:
         own = [sources[i] for i in group]
-        finished = list(_Search(model, own, k, budget, rows, lengths).run())
+        finished: list[Frontier] = []
+        for sentence in _Search(model, own, k, budget, rows, lengths).run():
+            finished.append(sentence)
+            advance(1)
         for number, found in _rescored(model, own, finished, lengths):
             answers[group[number]] = found
 
@@ -379,8 +383,9 @@ def exact_search(
     size = min(_GROUP, math.ceil(len(order) / threads)) or 1
     parts = math.ceil(len(order) / size)
     groups = [order[part::parts] for part in range(parts)]  # each has short and long sources
-    for _ in map_on_cores(model.device, run, groups):
-        pass
+    with progress("exact search", len(sources), within=True) as advance:
+        for _ in map_on_cores(model.device, run, groups):
+            pass
     return [answer for answer in answers if answer is not None]
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 from babelscope.util.terminal import Filtered, unfiltered, visible
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 2.0
 # Where there is no terminal, a line is printed this often.
 LINE_SECONDS = 30.0
-# Whether such lines are being printed: work within other work has none.
-_printing = threading.Event()
+# The work that such lines are of, outermost first: work within other work is on its line once a step is done.
+_running: list[_Line] = []
 # The bars being shown, if any: work within other work is a further line there, since a terminal has room for one.
 _shown: list[Progress] = []
 
@@ -40,11 +41,19 @@ class Advance(Protocol):
 
 @contextmanager
 def progress(
-    what: str, total: int | None, *, done: int = 0, of_bytes: bool = False, quiet: bool = False
+    what: str,
+    total: int | None,
+    *,
+    done: int = 0,
+    of_bytes: bool = False,
+    quiet: bool = False,
+    within: bool = False,
 ) -> Iterator[Advance]:
-    """Show the progress of `what` and the time left, unless `quiet`; `done` steps were done before."""
+    """Show the progress of `what` and the time left, unless `quiet`; `done` steps were done before; `within`: only
+    where it is part of other work that is shown."""
     # Other threads have no line of their own: it would come and go with each of their pieces of work.
-    if quiet or threading.current_thread() is not threading.main_thread():
+    alone = within and not (_shown or _running)
+    if quiet or alone or threading.current_thread() is not threading.main_thread():
         yield lambda _count, _figures="": None
         return
     what = visible(what)
@@ -52,50 +61,69 @@ def progress(
         with _lines(what, total, done) as advance:
             yield advance
         return
-    within = bool(_shown)
-    bar = _shown[0] if within else _bars()
+    inner = bool(_shown)
+    bar = _shown[0] if inner else _bars()
     task = bar.add_task(what, total=total, completed=done, of_bytes=of_bytes)
 
     def draw(count: int, figures: str = "") -> None:
         shown = f"{what}: {visible(figures)}" if figures else None
         bar.update(task, advance=count, description=shown)
 
-    with nullcontext() if within else _after_a_while(bar):
+    with nullcontext() if inner else _after_a_while(bar):
         try:
             yield draw
         finally:
-            if within:
+            if inner:
                 bar.remove_task(task)
+
+
+@dataclass
+class _Line:
+    """How far some work is, in plain words."""
+
+    what: str
+    total: int | None
+    done: int
+    figures: str = ""
+
+    def __post_init__(self) -> None:
+        self.before, self.began = self.done, time.monotonic()
+
+    def advance(self, count: int, figures: str = "") -> None:
+        self.done += count
+        self.figures = f" {figures}," if figures else self.figures
+
+    def __str__(self) -> str:
+        share = "" if self.total is None else f" {self.done} of {self.total},"
+        took, left = time.monotonic() - self.began, ""
+        if self.total and self.before < self.done < self.total:
+            seconds = took * (self.total - self.done) / (self.done - self.before)
+            left = f", about {seconds:.0f} s left"
+        return f"{self.what}:{share}{self.figures} {took:.0f} s{left}"
 
 
 @contextmanager
 def _lines(what: str, total: int | None, done: int) -> Iterator[Advance]:
     """Prints a plain line every `LINE_SECONDS`, for logs."""
-    if _printing.is_set():
-        yield lambda _count, _figures="": None
-        return
-    began, over, shown = time.monotonic(), threading.Event(), ""
-
-    def advance(count: int, figures: str = "") -> None:
-        nonlocal done, shown
-        done += count
-        shown = f" {figures}," if figures else shown
+    line, over = _Line(what, total, done), threading.Event()
 
     def print_lines() -> None:
         while not over.wait(LINE_SECONDS):
-            share = "" if total is None else f" {done} of {total},"
+            shown = "; ".join(str(each) for each in list(_running) if each is line or each.done > each.before)
             with suppress(OSError, ValueError):  # a stderr that cannot be written stops nothing
-                print(f"{what}:{share}{shown} {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+                print(shown, file=sys.stderr, flush=True)
 
-    thread = threading.Thread(target=print_lines, daemon=True)
-    _printing.set()
-    thread.start()
+    thread = None if _running else threading.Thread(target=print_lines, daemon=True)
+    _running.append(line)
+    if thread:
+        thread.start()
     try:
-        yield advance
+        yield line.advance
     finally:
-        _printing.clear()
+        _running.remove(line)
         over.set()
-        thread.join()
+        if thread:
+            thread.join()
 
 
 def _bars() -> Progress:
