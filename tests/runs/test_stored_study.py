@@ -100,7 +100,7 @@ def test_another_part_is_another_study(study, tmp_path):
     [
         ("{law = ", "{laws = ", r"systems\[1\]: there is no test set 'laws', only news, law"),
         ('name = "law only"\n', "", r"systems\.1: .*needs a name"),
-        ('{law = "scores:law.tsv"}', "{}", r"systems\.1\.spec: must name a system"),
+        ('{law = "scores:law.tsv"}', "{}", r"systems\.1\.spec: must be a system"),
         ("scores:law.tsv", "file:law.tsv?format=plain", "gives log-probabilities"),
         ('"no"', '"yes"', "score files have no translations to look for errors in"),
         (

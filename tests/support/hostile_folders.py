@@ -274,7 +274,7 @@ def converted_sizes_that_lie(folder: Path) -> None:
     (folder / "model.bin").write_bytes(data)
 
 
-@case("ct2", "do not fit into it, or into a network")
+@case("ct2", "do not fit into it or into a network")
 def converted_without_heads(folder: Path) -> None:
     """CTranslate2 would divide by it, which ends the process."""
     data = bytearray((folder / "model.bin").read_bytes())

@@ -400,12 +400,13 @@ class Space(Method):
         """What is true of a sentence, the worst first."""
         if not self.settings.k:
             return ["sampled"]
-        if record["empty_mode"] is None or is_open(record, "empty_mode"):
+        if record["empty_mode"] is None:
             return ["not resolved"]
+        open_search = ["not resolved"] if is_open(record, "empty_mode") else []
         searched = {None: [], True: [MISSED], False: ["found by beam search"]}[record["search_error"]]
         if record["empty_mode"]:
-            return ["empty", *searched]
-        return searched or ["not known if beam search finds it"]
+            return [*open_search, "empty", *searched]
+        return [*open_search, *searched] or ["not known if beam search finds it"]
 
     def _questions(self, record: Record) -> list[Entry]:
         """The top region in the model's order, where it has a kQRG to be compared with people's."""
