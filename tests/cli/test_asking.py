@@ -216,7 +216,7 @@ def test_text_has_translations_only(babelscope: Babelscope) -> None:
         ),
         ("translate --system toy:1 in.txt --decode sample --metric ter", "it only applies to --decode mbr"),
         (f"{MBR} --beam 9", "--beam has no effect here: it only applies to --decode beam"),
-        (f"{MBR} --length 3", "--length has no effect here: it only applies to --decode exact"),
+        (f"{MBR} --set length=3", "--set length has no effect here: it only applies to --decode exact"),
         ("translate --system toy:1 in.txt --n 6", "a beam of 5 has no 6 best translations; use --beam 6"),
         ("translate --system toy:1 in.txt --tests lab:parallel", "not both"),
         ("translate --system lab:teacher --tests references:in.txt", "a system may need the sources"),

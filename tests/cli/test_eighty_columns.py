@@ -73,7 +73,7 @@ d translate --system lab:teacher a.en
 d translate --decode sample --system lab:teacher a.en --n 2
 d translate --decode mbr --system lab:teacher a.en --n 2
 d translate --decode exact --system lab:teacher --system lab:student a.en --n 2 --budget-expansions 50
-d translate --decode exact --system lab:teacher a.en --n 1 --length 1..20 --set length_penalty=1 --budget-expansions 5
+d translate --decode exact --system lab:teacher a.en --set length=1..20 --set length_penalty=1 --budget-expansions 5
 d score --system lab:teacher a.en --target a.de
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --out contrast-run
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --all

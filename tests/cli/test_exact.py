@@ -104,17 +104,17 @@ def test_a_length_that_has_no_hypothesis_is_a_line_of_dashes(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--length", "three"], "give a length or a range, such as 1..20"),
-        (["--length", "0..4"], "give a length or a range, such as 1..20"),
-        (["--length", "5..4"], "give a length or a range, such as 1..20"),
-        (["--length", "1..9999"], "at most 1000"),
-        (["--length", "1..3", "--set", "max_length=4"], "not both"),
-        (["--length", "3", "--set", "max_length=4"], "not both"),
+        (["--set", "length=three"], "give a length or a range, such as 1..20"),
+        (["--set", "length=0..4"], "give a length or a range, such as 1..20"),
+        (["--set", "length=5..4"], "give a length or a range, such as 1..20"),
+        (["--set", "length=1..9999"], "at most 1000"),
+        (["--set", "length=1..3", "--set", "max_length=4"], "not both"),
+        (["--set", "length=3", "--set", "max_length=4"], "not both"),
         (["--set", "length_penalty=-1"], "from 0 to 10"),
         (["--set", "length_penalty=nan"], "from 0 to 10"),
         (["--set", "budget_seconds=0"], "must be greater than 0"),
-        (["--length", "2000"], "no hypothesis of 2000 tokens"),
-        (["--length", "1..1000"], "no hypothesis of 1000 tokens"),
+        (["--set", "length=2000"], "no hypothesis of 2000 tokens"),
+        (["--set", "length=1..1000"], "no hypothesis of 1000 tokens"),
         (["--n", "0"], "greater than or equal to 1"),
     ],
 )
@@ -125,6 +125,6 @@ def test_what_cannot_be_searched_is_refused(babelscope: Babelscope, options: lis
 
 
 def test_systems_that_cannot_are_named(babelscope: Babelscope) -> None:
-    ran = babelscope(EXACT, TOY, "in.txt", "--length", "2")
+    ran = babelscope(EXACT, TOY, "in.txt", "--set", "length=2")
     assert ran.code == 2
     assert "searches all lengths by log-probability alone" in ran.err

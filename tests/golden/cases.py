@@ -21,7 +21,7 @@ CASES: dict[str, list[str]] = {
     "systems/search": [
         "translate --decode exact --system lab:student a.en --n 4 --json",
         "translate --decode exact --system lab:unsmoothed own.en --n 3 --budget-expansions 40 --json",
-        "translate --decode exact --system lab:teacher a.en --n 2 --length 1..6 --json",
+        "translate --decode exact --system lab:teacher a.en --n 2 --set length=1..6 --json",
         "translate --decode exact --system lab:teacher a.en --n 3 --set length_penalty=1.0 --set max_length=12 --json",
     ],
     "systems/other-types": [
@@ -315,7 +315,7 @@ CASES |= {
         "space --system lab:student --tests lab:parallel?n=2 --temperature 0",
         "challenge --system lab:student --tests lab:parallel?n=4 --metric comet",
         "likelihood --system lab:student --tests lab:pairs?n=2",
-        "translate --decode exact --system lab:student a.en --length 4..",
+        "translate --decode exact --system lab:student a.en --set length=4..",
         "run study.toml --shard 3/2",
         "make pairs --type nothing --source a.en --reference a.de",
         "condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target xx",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
 import sys
 from collections import Counter
@@ -49,7 +50,16 @@ from babelscope.util.text import read_lines, require_equal_counts, shorten, text
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result, Row
-    from babelscope.core.system import Budget, Capability, Diversity, Drawing, LengthRule, Scored, TopK
+    from babelscope.core.system import (
+        Budget,
+        Capability,
+        Diversity,
+        Drawing,
+        LengthRule,
+        Scored,
+        Segmented,
+        TopK,
+    )
     from babelscope.systems.mbr import Decoding
 
 _MOST_LENGTHS = 1000
@@ -57,6 +67,8 @@ _N = {"beam": 1, "sample": 200, "exact": 10, "mbr": 100, "rerank": 10}
 # What options have an effect on, beside those on all.
 _OF_DRAWING = ("seed", "temperature", "top_k", "top_p", "epsilon")
 _OF_SEARCH = ("length", "length_penalty", "budget_expansions", "budget_seconds", "budget_bytes")
+# Columns of the sum over segmentations.
+_SUMMED = ("summed", "segmentations", "share")
 _OF_RISK = ("tokenize", "aggregate", "weights")
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="Sources, one per line; - is stdin.")]
@@ -98,10 +110,7 @@ def translate(
     max_length: Annotated[int, setting("Maximum number of tokens; 0: the system's own limit.", min=0)] = 0,
     length: Annotated[
         str,
-        option(
-            "Exact: only translations of this many tokens, EOS included; A..B: separately for each length.",
-            metavar="N|A..B",
-        ),
+        setting("Exact: only translations of this many tokens, EOS included; A..B: separately for each."),
     ] = "",
     length_penalty: Annotated[float, setting("Exact: rank by log-probability / length ** this power.")] = 0,
     budget_expansions: Annotated[
@@ -200,6 +209,14 @@ def score(
     system: Systems,
     target: Annotated[Path, file_option("Translations of the sources, one per line.")],
     file: File = None,
+    segmentations: Annotated[
+        int,
+        setting(
+            "Also the probability of the text, summed over segmentations into tokens: stop after this many; 0: "
+            "of its own tokens only.",
+            min=0,
+        ),
+    ] = 0,
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
@@ -209,7 +226,7 @@ def score(
     check_outputs({"--to": to}, inputs=[source, target, *system])
     sources, targets = Sources.of_lines(source, read_sources(source)), read_lines(target)
     require_equal_counts({str(source): len(sources.texts), str(target): len(targets)})
-    _Scores(sources, target, targets).write_answers(system, to, cache, as_json=as_json)
+    _Scores(sources, target, targets, segmentations).write_answers(system, to, cache, as_json=as_json)
 
 
 def _sources(file: Path | None, tests: str, reader: str = "a system") -> Sources:
@@ -245,9 +262,9 @@ def _rules(length: str, max_length: int, penalty: float) -> list[LengthRule]:
     found = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", length, re.ASCII)
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= first <= last:
-        raise BabelscopeError(f"--length {length}: give a length or a range, such as 1..20")
+        raise BabelscopeError(f"--set length={length}: give a length or a range, such as 1..20")
     if last - first >= _MOST_LENGTHS:
-        raise BabelscopeError(f"--length {length}: at most {_MOST_LENGTHS} lengths can be searched")
+        raise BabelscopeError(f"--set length={length}: at most {_MOST_LENGTHS} lengths can be searched")
     return [LengthRule(each, max_length, penalty) for each in range(first, last + 1)]
 
 
@@ -581,31 +598,48 @@ class _Scores(_Decoder):
 
     target: Path
     targets: list[str]
+    segmentations: int
+    """After how many of a target its sum stops; 0 for no sum."""
     answered: dict[str, list[tuple[str, Scored]]] = field(default_factory=dict)
+    summed: dict[str, list[tuple[str, Segmented]]] = field(default_factory=dict)
     command = "score"
     doing = "scoring"
     needs = ("score",)
-    heading = ("mean", "total", "tokens", "target")
+
+    @property
+    def heading(self) -> list[str]:  # type: ignore[override]
+        return ["mean", "total", "tokens", *(_SUMMED if self.segmentations else ()), "target"]
 
     def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:
-        from babelscope.systems.contract import ask_score
+        from babelscope.core.system import Segmented
+        from babelscope.systems.contract import ask_score, ask_segmentations, segmented_as_json
 
-        own = self.answered.setdefault(name, [])
+        sums, own = self.summed.setdefault(name, []), self.answered.setdefault(name, [])
         pairs = list(zip(self.sources.texts, self.targets, strict=True))
         files = {"source": self.sources.path, "target": self.target}
-        for (source, target), scored in ask_lines(pairs, functools.partial(ask_score, system), files):
+        n = self.segmentations
+        ask: Any = (
+            functools.partial(ask_segmentations, system, n=n) if n else functools.partial(ask_score, system)
+        )
+        for (source, target), answer in ask_lines(pairs, ask, files):
+            scored = answer.usual if isinstance(answer, Segmented) else answer
             row: dict[str, Any] = {"source": source, "target": target}
             if isinstance(scored, str):
-                yield _Answer([{**row, "unanswered": scored}], [[*"---", target]])
+                yield _Answer([{**row, "unanswered": scored}], [[*"-" * (len(self.heading) - 1), target]])
             else:
                 own.append((source, scored))
                 figures = [f"{scored.mean:.4f}", f"{scored.total:.4f}", str(len(scored.tokens))]
                 found = _described(scored)
+                if isinstance(answer, Segmented):
+                    sums.append((source, answer))
+                    found |= segmented_as_json(answer)
+                    at_least = "" if answer.exact else ">="
+                    figures += [f"{at_least}{answer.total:.4f}", str(answer.count), f"{answer.share:.8f}"]
                 yield _Answer([row | {"target": found.pop("text"), **found}], [[*figures, scored.text]])
             advance(1)
 
     def rows(self, result: Result) -> Sequence[Row]:
-        return [row for row in result.rows if row.name == "all"]
+        return [row for row in result.rows if row.name in ("all", "usual_segmentation")]
 
     def result(self, opened: Mapping[str, Any]) -> Result:
         """Log-probability per token and perplexity of each system over all pairs."""
@@ -613,6 +647,7 @@ class _Scores(_Decoder):
         from babelscope.core.system import properties
         from babelscope.methods.base import set_up
         from babelscope.methods.jobs import config_of
+        from babelscope.stats.intervals import clustered_mean
         from babelscope.systems.contract import scored_as_json
         from babelscope.util.digests import digest_json
 
@@ -620,6 +655,8 @@ class _Scores(_Decoder):
         config = config_of([method], opened, {}, seed=0, chunk=LINES_AT_ONCE)
         pairs = list(zip(self.sources.texts, self.targets, strict=True))
         config["tests"] = [{"kind": "pairs", "digest": digest_json(pairs)}]
+        if self.segmentations:
+            config["methods"][0]["settings"]["segmentations"] = self.segmentations
         skipped = {name: len(pairs) - len(own) for name, own in self.answered.items()}
         told = [
             [skipped[name], *(scored_as_json(each) for _, each in own)]
@@ -634,6 +671,12 @@ class _Scores(_Decoder):
             for row in method.summarize(records, 0):
                 figure = "all" if row.name == "logprob" else row.name
                 rows.append(Row(figure, row.estimate, {"system": name}, {**row.counts, **unanswered}))
+            if own_sums := [(source, each) for source, each in self.summed[name] if each.total > -math.inf]:
+                share = clustered_mean(
+                    [each.share for _, each in own_sums], [source for source, _ in own_sums]
+                )
+                counts = {"lower_bounds": sum(not each.exact for _, each in own_sums)}
+                rows.append(Row("usual_segmentation", share, {"system": name}, counts))
         return Result(config, rows)
 
 

@@ -174,6 +174,25 @@ class Scored:
         return self.total / len(self.logprobs)
 
 
+@dataclass(frozen=True, slots=True)
+class Segmented:
+    """The probability of a target summed over its segmentations into tokens."""
+
+    usual: Scored
+    """The target in the tokens that the tokenizer gives."""
+    total: float
+    """Natural log of the sum; of all probability that is not found, nothing is in it."""
+    count: int
+    """Segmentations in the sum."""
+    exact: bool
+    """Whether these are all; else the sum is a lower bound."""
+
+    @property
+    def share(self) -> float:
+        """Share of the usual segmentation in the sum; NaN where nothing is possible."""
+        return math.nan if self.total == -math.inf else min(1.0, math.exp(self.usual.total - self.total))
+
+
 Target = str | Scored
 """A text, which is tokenized, or an earlier answer, which is scored by its own tokens."""
 

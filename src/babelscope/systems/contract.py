@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from babelscope.core.results import finite_or_none
 from babelscope.core.system import (
     METER,
     Asked,
@@ -26,6 +27,7 @@ from babelscope.core.system import (
     Scored,
     Scores,
     Searches,
+    Segmented,
     Target,
     TopK,
     Translates,
@@ -123,6 +125,19 @@ def ask_score(system: Scores, pairs: Sequence[tuple[Asked, Target]]) -> list[Sco
         if not answer.has_scores:
             raise BabelscopeError(f"{_name(system)} gave no log-probabilities for {shorten(answer.text)}")
     return answers
+
+
+def ask_segmentations(system: Any, pairs: Sequence[tuple[Asked, str]], *, n: int) -> list[Segmented]:
+    """The probability of each target, summed over its segmentations: the search stops after `n` of them."""
+    ask = getattr(system, "segmentations", None)
+    # A system that is asked with context lends its methods, but searches nothing.
+    if not callable(ask) or "top_k" not in capabilities(system):
+        raise BabelscopeError(
+            f"{_name(system)} has no vocabulary over which a text's segmentations could be summed; leave out "
+            "segmentations (it needs hf:, lab: or another local model, without context)"
+        )
+    questions = [(as_question(asked), target) for asked, target in pairs]
+    return _check_answers(system, _call(system, ask, questions, n=n), Segmented)
 
 
 @_metered
@@ -380,6 +395,16 @@ def scored_as_json(scored: Scored) -> dict[str, Any]:
         "tokens": list(scored.tokens),
         "logprobs": [None if math.isinf(each) else float(each) for each in scored.logprobs],
         "notes": list(scored.notes),
+    }
+
+
+def segmented_as_json(answer: Segmented) -> dict[str, Any]:
+    """The sum over segmentations; a share of nothing is null."""
+    return {
+        "summed": finite_or_none(answer.total),
+        "segmentations": answer.count,
+        "usual_segmentation": finite_or_none(answer.share),
+        "lower_bound": not answer.exact,
     }
 
 

@@ -8,10 +8,22 @@ from typing import TYPE_CHECKING, TypeVar
 
 from torch import Tensor
 
-from babelscope.core.system import Asked, Budget, Diversity, Drawing, LengthRule, Note, Scored, Target, TopK
+from babelscope.core.system import (
+    Asked,
+    Budget,
+    Diversity,
+    Drawing,
+    LengthRule,
+    Note,
+    Scored,
+    Segmented,
+    Target,
+    TopK,
+)
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
 from babelscope.decoding.sampling import draw_distinct, draw_samples
+from babelscope.decoding.segmentations import Pieces, find_segmentations, sum_probabilities
 from babelscope.systems.contract import check_targets
 from babelscope.systems.models.checkpoints import ModelSystem, check_ids, checked
 from babelscope.util.errors import SystemFailure
@@ -119,6 +131,37 @@ class LocalModel(ModelSystem):
             notes = sorted({*source_notes[number], *target_notes[number]})
             answers.append(Scored(text, self.tokens.tokens(targets[number]), tuple(logprobs), tuple(notes)))
         return answers
+
+    @checked
+    def segmentations(self, pairs: Sequence[tuple[Asked, str]], *, n: int) -> list[Segmented]:
+        """The probability of each target summed over its segmentations; the search stops after `n` of them.
+
+        Segmentations are sequences of tokens that the vocabulary writes alike and that are read as the same text.
+        """
+        scored = self.score(pairs)
+        sources = self._source_ids([asked for asked, _ in pairs])[0]
+        targets = self._target_ids([target for _, target in pairs])[0]
+        answers = []
+        for own, source, target in zip(scored, sources, targets, strict=True):
+            found, exact = find_segmentations(self.model, source, target, own.logprobs, self._pieces, n=n)
+            (text, *texts) = self._texts(list(found))  # the first is the tokenizer's own
+            totals = list(found.values())
+            kept = [
+                totals[0],
+                *(total for total, each in zip(totals[1:], texts, strict=True) if each == text),
+            ]
+            answers.append(Segmented(own, sum_probabilities(kept), len(kept), exact))
+        return answers
+
+    @functools.cached_property
+    def _pieces(self) -> Pieces:
+        surfaces = self._surfaces()
+        left_out = {*self.vocabulary.masked, self.vocabulary.eos}
+        return Pieces({token: each for token, each in surfaces.items() if token not in left_out})
+
+    def _surfaces(self) -> dict[int, bytes]:
+        """What each token stands for in a text, as the vocabulary writes it."""
+        return self.tokens.surfaces(self.vocabulary.size)
 
     @checked
     def sample(

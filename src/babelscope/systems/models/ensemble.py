@@ -32,6 +32,8 @@ from babelscope.util.text import shorten
 class Ensemble(LocalModel):
     """Scorers that cut targets into the same tokens; where all are local models, it decodes their mean, too."""
 
+    segmentations: Any = None  # its members' vocabularies may be cut in different ways
+
     def __init__(self, name: str, members: Sequence[System]) -> None:
         if len(members) < 2:
             raise BabelscopeError(f"{name}: an ensemble has at least two members")

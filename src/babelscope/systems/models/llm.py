@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -119,6 +120,8 @@ def load_network(folder: Path, *, device: str, dtype: str, remote_code: bool) ->
 # --- Tokens with a line break: those that end a line, and those that have the end of its text with them ------------
 
 
+# As byte-level vocabularies write line breaks, and as others do.
+_LINE_BREAK = re.compile("[\u010a\u010d\n\r]")
 _BEFORE = "a"
 """Stands before a token that is read: some tokenizers drop the space of a text's first token."""
 
@@ -460,6 +463,13 @@ class CausalModel(LocalModel):
         # A line's last characters may be one token with its break, which is then the likely one.
         lines = self.tokens.encode_targets([f"{row}\n" if row else row for row in rows], eos=self._end_id)
         return [self._cut_at_end(line) for line in lines]
+
+    def _surfaces(self) -> dict[int, bytes]:
+        """A token that closes a text stands for what is before its line break."""
+        found = super()._surfaces()
+        for token, name in zip(self._closing, self.tokens.tokens(list(self._closing)), strict=True):
+            found[token] = _LINE_BREAK.split(name)[0].encode()
+        return found
 
     def _limited(self, rows: list[list[int]], targets: Sequence[Target]) -> SourceIds:
         for number, (row, target) in enumerate(zip(rows, targets, strict=True), 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -145,6 +145,34 @@ class Tokens:
         self.tokens(ids)
         return not self._names.unnamed.isdisjoint(ids)
 
+    @property
+    def special_ids(self) -> Collection[int]:
+        """Ids of tokens that are no part of a text."""
+        if self._marian:
+            return self._marian.special_ids
+        found: Collection[int] = self.tokenizer.all_special_ids
+        return found
+
+    def surfaces(self, size: int) -> dict[int, bytes]:
+        """What tokens below `size` stand for: one after the other, they are a text as the vocabulary writes it.
+
+        Special tokens stand for bytes that are in no text.
+        """
+        names = self.tokens(range(size))
+        marked = [sum(has(name) for name in names) for has in (_is_joined_left, _is_joined_right)]
+        if max(marked) > len(names) / 20:
+            raise BabelscopeError(
+                f"{self.folder}: its tokens mark cuts by ## or @@; segmentations into them are not summed"
+            )
+        as_bytes = {f"<0x{byte:02X}>": bytes([byte]) for byte in range(256)}
+        as_bytes = as_bytes if as_bytes.keys() <= set(names) else {}
+        special = self.special_ids
+        found = {}
+        for number, name in enumerate(names):
+            whole = number in special or number in self._names.unnamed
+            found[number] = b"\xff%d;" % number if whole else as_bytes.get(name, name.encode())
+        return found
+
     @functools.cached_property
     def _names(self) -> _Names:
         if self._marian and self._marian.names:
@@ -234,6 +262,12 @@ class SentencePieceTokens(Tokens):
         """Name and id of the token that ends a text."""
         return self._target.id_to_piece(self._target.eos_id()), self._target.eos_id()
 
+    @property
+    def special_ids(self) -> Collection[int]:
+        """Ids of tokens that are no part of a text."""
+        model = self._target
+        return [each for each in range(self.sizes[1]) if model.is_control(each) or model.is_unknown(each)]
+
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the vocabularies."""
@@ -264,6 +298,16 @@ class SentencePieceTokens(Tokens):
             [number for number in row if number < self.sizes[1] and number != self.end[1]] for row in rows
         ]
         return [str(text).strip() for text in self._target.decode(kept)] if kept else []
+
+
+def _is_joined_left(name: str) -> bool:
+    """As in WordPiece."""
+    return name.startswith("##") and len(name) > 2
+
+
+def _is_joined_right(name: str) -> bool:
+    """As in subword-nmt."""
+    return name.endswith("@@") and len(name) > 2
 
 
 def load_tokenizer(files: TokenizerFolder | GgufFile, *, remote_code: bool = False) -> Any:
