@@ -50,9 +50,9 @@ def recorded(system: Any) -> tuple[Tensor, Tensor, float]:
     sources = system._source_ids([each.source for each in items(_SENTENCES, "space")])[0]
     search = partial(exact.exact_search, system.model, sources, k=1, budget=Budget(expansions=_EXPANSIONS))
     with patch.object(exact, "reduce_logits", watched), patch.object(system.model, "read", read):
-        share = sum(output) / clocked(search)[0]
+        whole, _ = clocked(search)
     some = torch.randperm(sum(map(len, rooms)), generator=torch.Generator().manual_seed(1))[:_STATES]
-    return torch.cat(states)[some].double(), torch.cat(rooms)[some], share
+    return torch.cat(states)[some].double(), torch.cat(rooms)[some], sum(output) / whole
 
 
 def int8(values: Tensor) -> Tensor:
