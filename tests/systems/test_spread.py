@@ -191,7 +191,7 @@ def test_without_ray_it_says_what_to_install(monkeypatch):
 
 def test_impossible_workers_are_refused():
     for options in ({"workers": 0}, {"cpus": 0}, {"gpus": -1}, {"part": 0}):
-        with pytest.raises(BabelscopeError, match="at least|cannot"):
+        with pytest.raises(BabelscopeError, match=r"at least|cannot"):
             spread("lab:teacher", **options)  # type: ignore[arg-type]
 
 
