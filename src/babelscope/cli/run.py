@@ -217,7 +217,7 @@ def _show_shard(shard: str, result: Result, *, as_json: bool) -> None:
 
 _HEADING = "What to look at. Words in question stand between asterisks."
 _GO_ON = (
-    "Then: --all prints every figure, the report shows every item, and README.md (“Three recipes”) does the "
+    "Then: --all prints every figure, the report shows every item, and README.md (“Four recipes”) does the "
     "same to a model of yours."
 )
 
