@@ -155,6 +155,16 @@ def test_numbers_and_names_and_pronouns_are_changed_only_where_the_source_has_th
     assert made("pronoun_gender", sentence([he, verb]), own, Source("he eats")) == []
 
 
+@pytest.mark.parametrize("others", ["Number=Sing", "Gender=Fem|Number=Sing"])
+def test_a_noun_known_with_another_gender_or_none_agrees_with_any(others: str) -> None:
+    rows = phrase("gato", "", 0, "root", 1)[:2]
+    cited = [("dentista", "dentista", "NOUN", others, 0, "root")]
+    dentist = [rows[0], ("dentista", "dentista", *rows[1][2:])]
+    for more, expected in (([], ["la dentista"]), ([sentence(cited)] * 2, [])):
+        tools = read_treebank([*treebank(), *[sentence(dentist)] * 20, *more])
+        assert [each.lower() for each in made("np_gender", sentence(dentist), tools)] == expected
+
+
 def test_case_follows_what_adpositions_were_seen_with() -> None:
     forms = {"Nom": "dom", "Gen": "doma", "Loc": "dome"}
 

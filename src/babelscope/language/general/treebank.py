@@ -427,7 +427,7 @@ class Tools:
 
     def _can_agree(self, form: str, link: Link) -> bool:
         names = self.rules(link.kind, link.detail)
-        own = with_person(link.controller)
+        own = self._with_any_gender(link.controller)
         fixed = ("Person",) if link.controller.upos == "PRON" else ("Person", "Gender")
         controllers = [own]
         for feats in self.readings(link.controller.form, "nominal"):
@@ -439,6 +439,18 @@ class Tools:
             return True
         used = self.treebank.used.get((link.kind, form.lower()), ())
         return any(compatible(features(each), own, AGREEING) for each in used)
+
+    def _with_any_gender(self, word: Word) -> Features:
+        """The features of a word, its gender any that the same word is known with: students may be men or women."""
+        own = with_person(word)
+        key = word.lemma.lower(), word.upos
+        entries = self.lexicons.analyze(word.form)
+        known = [features(each.feats) for each in entries if (each.lemma.lower(), each.upos) == key]
+        if "Gender" not in own or word.upos != "NOUN":
+            return own
+        if all("Gender" in feats for feats in known):
+            return {**own, "Gender": own["Gender"].union(*(feats["Gender"] for feats in known))}
+        return {name: values for name, values in own.items() if name != "Gender"}
 
 
 def read_treebank(sentences: Iterable[Sentence], lexicons: Iterable[Lexicon] = ()) -> Tools:
