@@ -69,23 +69,22 @@ class ParsedReferences:
 
     def rows(self) -> Iterator[tuple[int, Source, Sentence]]:
         """(number, source, reference); parses are paired by `sent_id` where both have it, else by position."""
+        missing = object()
+        find = None
         if self.source_parses is not None:
-            sources: Iterable[Source | None] = map(_parsed_source, _sentences(self.source_parses))
-            by_id = {
-                each.parse.tree.sent_id: each
-                for each in map(_parsed_source, _sentences(self.source_parses))
-                if each is not None and each.parse is not None
-            }
-            by_id.pop("", None)
+            sources: Iterator[Source | None] = map(_parsed_source, _sentences(self.source_parses))
+            first = next(sources, None)
+            sources = itertools.chain([first], sources)
+            if first is not None and _id_of(first):
+                find = _Finder(sources)
         else:
             assert self.source is not None
-            sources, by_id = map(Source, stream_lines(self.source)), {}
-        missing = object()
-        rows = itertools.zip_longest(self.references(), [] if by_id else sources, fillvalue=missing)
+            sources = map(Source, stream_lines(self.source))
+        rows = itertools.zip_longest(self.references(), () if find else sources, fillvalue=missing)
         for number, (reference, source) in enumerate(rows, 1):
-            if by_id and isinstance(reference, Sentence):
-                source = by_id.get(reference.tree.sent_id)
-            elif not by_id and (reference is missing or source is missing):
+            if find and isinstance(reference, Sentence):
+                source = find(reference.tree.sent_id)
+            elif not find and (reference is missing or source is missing):
                 raise BabelscopeError(
                     f"there are not as many sources as references: one side ends before number {number}"
                 )
@@ -111,6 +110,28 @@ class ParsedReferences:
             if len(words) > _WORDS_TRIED:
                 break
         return {each.name: round_trip(each, words) for each in lexicons}
+
+
+class _Finder:
+    """Sources by `sent_id`, read as far as asked for: those in the order of the references take no memory."""
+
+    def __init__(self, sources: Iterator[Source | None]) -> None:
+        self._sources = sources
+        self._passed: dict[str, Source] = {}
+
+    def __call__(self, name: str) -> Source | None:
+        if name in self._passed:
+            return self._passed.pop(name)
+        for source in self._sources:
+            if source is not None and (own := _id_of(source)):
+                if own == name:
+                    return source
+                self._passed[own] = source
+        return None
+
+
+def _id_of(source: Source) -> str:
+    return source.parse.tree.sent_id if source.parse is not None else ""
 
 
 def _sentences(path: Path) -> Iterator[Sentence | None]:
