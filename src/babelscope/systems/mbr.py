@@ -13,8 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from babelscope.core.results import Estimate, Result, Row
 from babelscope.core.system import Diversity, Drawing, Scored, capabilities, properties
 from babelscope.core.tokenizers import find_tokenizer, language_tokenizer
@@ -240,6 +238,8 @@ def _qualities(metric: Metric, pairs: Sequence[tuple[str, str]]) -> dict[tuple[s
 def _of_candidates(
     qualities: Mapping[tuple[str, str], float], source: str, candidates: Sequence[str], _: Sequence[str]
 ) -> Any:
+    import numpy as np
+
     return np.array([qualities[source, text] for text in candidates])
 
 
