@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import textwrap
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -208,10 +209,11 @@ def _filters_told(report: dict[str, Any], out: Path, width: int) -> list[str]:
         lines.append(
             f"{name:<12}{count['entered']:>12,}{count['removed']:>12,}{share:>8}{count['undecided']:>11,}"
         )
-        lines += [_cut(f"    {told}", width) for told in _details(name, report)]
+        told = _details(name, report)
         for example in count["examples"][:1]:
-            lines.append(_cut(f"    line {example['line']:,}: {example['why']}", width))
-            lines += [_cut(f"    {side}: {example[side]}", width) for side in ("source", "target")]
+            told += [f"line {example['line']:,}: {example['why']}"]
+            told += [f"{side}: {example[side]}" for side in ("source", "target")]
+        lines += [line for each in told for line in _folded(each, width)]
     share = report["kept"] / report["pairs"]
     lines.append(f"{'kept':<12}{report['pairs']:>12,}{report['kept']:>12,}{share:>8.1%}")
     return [*lines, f"text, {COUNTS}, and removed pairs in {REMOVED}:", f"    {visible(str(out))}"]
@@ -231,9 +233,16 @@ def _details(name: str, report: dict[str, Any]) -> list[str]:
     ]
 
 
-def _cut(line: str, width: int) -> str:
-    line = visible(line)
-    return line if len(line) <= width else line[: width - 1] + "…"
+def _folded(text: str, width: int) -> list[str]:
+    """Indented lines of a text, three at most."""
+    return textwrap.wrap(
+        visible(text),
+        width,
+        initial_indent=" " * 4,
+        subsequent_indent=" " * 6,
+        max_lines=3,
+        placeholder=" …",
+    )
 
 
 # Items of a test set of the lab.
