@@ -190,9 +190,15 @@ def test_without_ray_it_says_what_to_install(monkeypatch):
 
 
 def test_impossible_workers_are_refused():
-    for options in ({"workers": 0}, {"cpus": 0}, {"gpus": -1}, {"part": 0}):
-        with pytest.raises(BabelscopeError, match=r"at least|cannot"):
-            spread("lab:teacher", **options)  # type: ignore[arg-type]
+    impossible = {
+        "workers": (0, "0 workers: at least one is needed"),
+        "cpus": (0, "a worker cannot have 0 CPUs"),
+        "gpus": (-1, "a worker cannot have 1 CPUs and -1 GPUs"),
+        "part": (0, "0 sources at once: a worker needs at least one"),
+    }
+    for name, (value, told) in impossible.items():
+        with pytest.raises(BabelscopeError, match=told):
+            spread("lab:teacher", **{name: value})  # type: ignore[arg-type]
 
 
 STUDY = """

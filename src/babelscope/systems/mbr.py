@@ -206,13 +206,18 @@ class Reranking(Decoding):
         found: Iterable[Found],
     ) -> Iterator[tuple[Found, Mapping[str, Decision]]]:
         """Each source with its candidates, and the best of them by each metric if there are any."""
+        from babelscope.metrics.base import Segment, sentence_qualities
         from babelscope.metrics.mbr import mbr_decode
 
         left = iter(found)
         while some := list(islice(left, _JUDGED_AT_ONCE)):
             answered = [(source, own) for source, own in some if not isinstance(own, str)]
-            pairs = list(dict.fromkeys((source, each.text) for source, own in answered for each in own))
-            judged = {metric.name: _qualities(metric, pairs) for metric in self.metrics}
+            pairs = [(source, each.text) for source, own in answered for each in own]
+            segments = [Segment(source, text, ()) for source, text in pairs]
+            judged = {
+                metric.name: dict(zip(pairs, sentence_qualities(metric, segments), strict=True))
+                for metric in self.metrics
+            }
             for source, own in some:
                 chosen: dict[str, Decision] = {}
                 if isinstance(own, str):
@@ -223,16 +228,6 @@ class Reranking(Decoding):
                     choice = mbr_decode([each.text for each in own], by)
                     chosen[name] = Decision(choice, own[choice.number])
                 yield (source, own), chosen
-
-
-def _qualities(metric: Metric, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
-    """The score of each (source, translation), negated if lower is better."""
-    if not pairs:
-        return {}
-    sources, texts = zip(*pairs, strict=True)
-    scores = metric.sentence(texts, [()] * len(texts), sources)
-    sign = 1.0 if metric.scale.better == "higher" else -1.0
-    return {pair: sign * score for pair, score in zip(pairs, scores, strict=True)}
 
 
 def _of_candidates(
